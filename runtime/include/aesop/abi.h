@@ -32,7 +32,7 @@
  */
 #if defined __GNUC__ || defined __clang__
 #define __AE_INLINE static inline __attribute__((always_inline, unused))
-#define __AE_UNLIKELY(x) __builtin_expect((x) != 0, 0)
+#define __AE_UNLIKELY(x) (__builtin_expect((x) != 0, 0) != 0)
 #else
 #define __AE_INLINE static inline
 #define __AE_UNLIKELY(x) ((x) != 0)
