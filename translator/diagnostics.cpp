@@ -132,12 +132,13 @@ std::vector<std::size_t> align(const std::vector<Token> &expanded, const std::ve
 
 // --- the line ------------------------------------------------------------------------------------------------------------------
 
-// What the markers say about the text's lines, and the tokens of the source line that the offset is on.
+// What the markers say about the text's lines, and the tokens that begin with those of the offset's line. A macro call that is spread
+// over lines expands on its first; what follows it stands on its last. Hence tokens of some more lines: they anchor the alignment.
 struct Place {
     std::string file;
     unsigned line = 0;
-    unsigned nextLine = 0;      // the next line of the file that has tokens: what lies between belongs to this one
-    std::vector<Token> tokens;  // begin: byte in the whole text
+    unsigned endLine = 0;       // the tokens come from the lines before this one; 0: unknown
+    std::vector<Token> tokens;  // of this line and the next ones; begin: byte in the whole text
     std::vector<std::string> included;
 };
 
@@ -152,6 +153,8 @@ Place findPlace(const std::string &text, std::size_t offset) {
     Place now, found;
     std::vector<std::pair<std::string, unsigned>> stack; // where each #include stands
     bool passed = false; // the offset's line has been read
+    const unsigned anchorLines = 3;
+    unsigned more = 0;   // lines with tokens read since
     for (std::size_t begin = 0; begin < text.size();) {
         std::size_t end = std::min(text.find('\n', begin), text.size());
         Marker marker;
@@ -162,15 +165,16 @@ Place findPlace(const std::string &text, std::size_t offset) {
             for (Token &token : tokens) token.begin += begin;
             bool here = found.file == now.file && found.line == now.line;
             if (passed && !here && !tokens.empty()) {
-                if (found.file == now.file && now.line > found.line) found.nextLine = now.line;
-                break;
+                bool further = found.file == now.file && now.line > found.line;
+                if (further && more == anchorLines) found.endLine = now.line;
+                if (!further || more++ == anchorLines) break;
             }
             if (!here && !passed) {
                 found.tokens.clear();
                 found.file = now.file;
                 found.line = now.line;
             }
-            if (found.file == now.file && found.line == now.line) found.tokens.insert(found.tokens.end(), tokens.begin(), tokens.end());
+            found.tokens.insert(found.tokens.end(), tokens.begin(), tokens.end());
             if (!passed && offset <= end) {
                 passed = true;
                 for (auto place = stack.rbegin(); place != stack.rend(); ++place) {
@@ -242,7 +246,7 @@ Location locate(const std::string &text, std::size_t offset) {
     // The token at the offset, or the last one before the end.
     std::size_t index = 0;
     while (index + 1 < place.tokens.size() && place.tokens[index].begin + place.tokens[index].text.size() <= offset) index++;
-    std::string lines = sourceLines(place.file, place.line, place.nextLine);
+    std::string lines = sourceLines(place.file, place.line, place.endLine);
     std::vector<Token> source = tokenize(lines);
     if (place.tokens.empty() || source.empty()) {
         location.column = 1;

@@ -165,22 +165,26 @@ int compileText(const Options &options, const Host &host, const std::string &sou
     }
     if (quietFallThrough && host.kind == HostKind::Gcc) command.push_back("-Wno-implicit-fallthrough");
     // What is wrong with the options themselves, the preprocessor's run has said.
-    if (host.kind == HostKind::Clang) command.insert(command.end(), {"-Qunused-arguments", "-Wno-unknown-warning-option"});
+    if (host.kind == HostKind::Clang) {
+        command.insert(command.end(), {"-Qunused-arguments", "-Wno-unknown-warning-option"});
+        // gcc takes the compilation unit's name from the first marker, clang has to be told.
+        if (source != "-") command.insert(command.end(), {"-Xclang", "-main-file-name", "-Xclang", source});
+    }
     addAuxiliaryNames(options, host, source, command);
     command.push_back(host.kind == HostKind::Tcc ? "-xc" : "-xcpp-output");
     if (options.mode == Mode::SyntaxOnly) command.push_back("-fsyntax-only");
     else command.insert(command.end(), {options.mode == Mode::Assembly ? "-S" : "-c", "-o", output});
-    MemoryFile file(text);
-    std::string saved = savedName(options, source, ".ae.c");
-    if (options.saveTemps) {
-        if (!writeFile(saved, text)) return 1;
-        if (host.kind != HostKind::Tcc) command.push_back(options.saveTempsBesideOutput ? "-save-temps=obj" : "-save-temps");
-        command.push_back(saved);
-    } else {
-        command.push_back("-");
-    }
+    if (options.saveTemps && host.kind != HostKind::Tcc) command.push_back(options.saveTempsBesideOutput ? "-save-temps=obj" : "-save-temps");
+    std::string named;
+    if (options.saveTemps) named = savedName(options, source, ".ae.c");
+    // clang names what it makes beside a temporary object after its input.
+    else if (options.auxiliaryOutputs && host.kind == HostKind::Clang && options.mode == Mode::Link)
+        named = temporaryFolder() + "/" + withSuffix(baseName(source), ".i");
+    if (!named.empty() && !writeFile(named, text)) return 1;
+    command.push_back(named.empty() ? "-" : named);
     if (options.verbose) complain("running", joined(command));
-    return run({command, options.saveTemps ? -1 : file.descriptor()});
+    MemoryFile file(named.empty() ? text : std::string());
+    return run({command, named.empty() ? file.descriptor() : -1});
 }
 
 std::string dependName(const Options &options, const std::string &source) {

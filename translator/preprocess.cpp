@@ -78,7 +78,7 @@ bool hasFallThrough(const std::string &text) {
 }  // namespace
 
 std::vector<std::string> languageOptions(const Host &host) {
-    return {"-D__AESOP__=1", "-isystem", host.includes, "-include", contractHeader(host)};
+    return {"-D__AESOP__=1", "-I", host.includes, "-include", contractHeader(host)};
 }
 
 Preprocessed preprocess(const Options &options, const Host &host, const Argument &input) {

@@ -1,0 +1,36 @@
+// Emission: the text with point edits, and line markers that keep every line the user's.
+//
+// Text that the passes build carries position marks: `mark(offset)` says "what follows comes from this place in the source". Newlines in
+// copied text advance the line as the C compiler counts it; the serializer compares the two and writes a #line only where they differ.
+#pragma once
+#include "unit.h"
+#include <map>
+
+namespace aecc {
+
+std::string mark(std::size_t offset);
+
+class Edits {
+public:
+    explicit Edits(const Unit &unit) : unit(unit) {}
+
+    // Replaces [begin, end), which is not empty; edits inside it are dropped.
+    void replace(std::size_t begin, std::size_t end, std::string with);
+    void replace(Range range, std::string with) { replace(range.begin, range.end, std::move(with)); }
+    // The text of [begin, end) with the edits in it.
+    std::string text(std::size_t begin, std::size_t end) const;
+    std::string text(Range range) const { return text(range.begin, range.end); }
+    bool empty() const { return edits.empty(); }
+    // The whole unit, marks turned into line directives.
+    std::string serialize() const;
+
+private:
+    struct Edit {
+        std::size_t end;
+        std::string with;
+    };
+    const Unit &unit;
+    std::map<std::size_t, Edit> edits;
+};
+
+}  // namespace aecc
