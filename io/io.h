@@ -70,7 +70,8 @@ enum ae_io_op_code {
     AE_IO_FALLOCATE, /* fd, flags: mode, off, len */
     AE_IO_OPEN,      /* fd: folder or AT_FDCWD, buf: path, flags: O_*, mode. Result: descriptor */
     AE_IO_UNLINK,    /* fd: folder or AT_FDCWD, buf: path, flags: 0 or AT_REMOVEDIR */
-    AE_IO_STAT,      /* fd: folder or AT_FDCWD, buf: path, flags: AT_*, more.stat: where to. AT_EMPTY_PATH with "": fstat(fd) */
+    AE_IO_STAT,      /* fd: folder or AT_FDCWD, buf: path, flags: AT_*, more.stat: where to. AT_EMPTY_PATH with "": fstat(fd),
+                      * done at once; with hint AE_IO_MAY_BLOCK by the device, for files on a network. */
     AE_IO_CLOSE,     /* fd. Cannot be cancelled, and is carried out in a cancelled branch too: no descriptor gets lost.
                       * Without hint: close(2) at once, right for sockets. AE_IO_MAY_BLOCK: by the device, right for files on disks. */
 
@@ -81,7 +82,7 @@ enum ae_io_op_code {
 
 enum { /* hint */
     AE_IO_NONBLOCK = 1,  /* fd is O_NONBLOCK for sure */
-    AE_IO_MAY_BLOCK = 2, /* CLOSE: see there */
+    AE_IO_MAY_BLOCK = 2, /* CLOSE, STAT: see there */
 };
 
 struct stat;
