@@ -40,13 +40,15 @@ def check(page, line, words, body, output, cc, engine):
     if "error" in words:
         missing = [word for word in (output or "").splitlines() if word.strip() and word.strip() not in done.err]
         if done.status != 1 or missing:
-            return [("FAIL", name, f"{where}: not refused as the page says: {done.describe()}; missing: {missing}", suite.clip(done.err))]
+            why = f"{where}: not refused as the page says: {done.describe()}; missing: {missing}"
+            return [("FAIL", name, why, suite.clip(done.err))]
     elif done.status != 0 or done.err.strip():
         return [("FAIL", name, f"{where}: compiling: {done.describe()}", suite.clip(done.err))]
     elif runs:
         ended = suite.run(["./prog"], cwd=folder, env=suite.environment(AESOP_ENGINE=engine, AESOP_LEAKS=1), seconds=golden.RUN_SECONDS)
         if ended.status != 0 or (output is not None and ended.out != output):
-            return [("FAIL", name, f"{where}: running: {ended.describe()}", "it printed:\n" + suite.clip(ended.out) + "\nstderr:\n" + suite.clip(ended.err))]
+            details = "it printed:\n" + suite.clip(ended.out) + "\nstderr:\n" + suite.clip(ended.err)
+            return [("FAIL", name, f"{where}: running: {ended.describe()}", details)]
     shutil.rmtree(folder)
     return [("ok", name, "", "")]
 
@@ -66,7 +68,8 @@ def main():
     if found and not suite.AECC.exists():
         suite.report("FAIL", "docs", f"{suite.AECC} does not exist; build it first (tools/setup)")
         return 1
-    return 0 if suite.run_all([lambda example=example, way=way: check(*example, *way) for example in found for way in ways], options.jobs) else 1
+    tasks = [lambda example=example, way=way: check(*example, *way) for example in found for way in ways]
+    return 0 if suite.run_all(tasks, options.jobs) else 1
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ TWO_RUNS = [("uring", "0", "hot"), ("epoll", "100:1", "fifo")]
 
 
 def find_clang():
-    return next((name for name in ("clang", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14") if shutil.which(name)), None)
+    return next((name for name in ("clang", *(f"clang-{version}" for version in range(21, 13, -1))) if shutil.which(name)), None)
 
 
 def builds(mode):
@@ -46,7 +46,8 @@ def builds(mode):
         return [("gcc", "-O2", TWO_RUNS)]
     table = [("gcc", "-O0 -g", TWO_RUNS), ("gcc", "-O2", ALL_RUNS), ("gcc", "-O1 -g " + SANITIZE, ALL_RUNS[::2] + ALL_RUNS[1::4])]
     if mode == "long":
-        table = [(cc, flags, both) for cc in ("gcc", clang) if cc for flags in ("-O0 -g", "-O2", "-O3", "-O0 -g " + SANITIZE, "-O2 -g " + SANITIZE)]
+        options = ("-O0 -g", "-O2", "-O3", "-O0 -g " + SANITIZE, "-O2 -g " + SANITIZE)
+        table = [(cc, flags, both) for cc in ("gcc", clang) if cc for flags in options]
     elif clang:
         table += [(clang, "-O2 -g", TWO_RUNS), (clang, "-O0 -g " + SANITIZE, TWO_RUNS)]
     if shutil.which("tcc"):
@@ -84,8 +85,8 @@ def label(test, cc, flags):
 def build(test, cc, flags, folder):
     """Builds `prog` in folder; returns the Outcome."""
     extra = " ".join(directive(test, "options"))
-    env = suite.environment(AECC=suite.AECC, CC=cc, FLAGS=f"--cc={cc} {flags} {WARN}", CFLAGS=f"{flags} {WARN}", TMPDIR=folder / "tmp",
-                            BUILD=suite.BUILD)
+    env = suite.environment(AECC=suite.AECC, CC=cc, FLAGS=f"--cc={cc} {flags} {WARN}", CFLAGS=f"{flags} {WARN}",
+                            TMPDIR=folder / "tmp", BUILD=suite.BUILD)
     (folder / "tmp").mkdir()
     if not test.is_dir():
         command = [suite.AECC, f"--cc={cc}", *flags.split(), *WARN.split(), "-o", folder / "prog", test.name, *extra.split()]
@@ -113,7 +114,8 @@ def difference(expected, actual):
     """The first line that differs, in context."""
     want, have = expected.split("\n"), actual.split("\n")
     at = next((i for i in range(max(len(want), len(have))) if want[i:i + 1] != have[i:i + 1]), 0)
-    rows = [f"line {at + 1}", "expected: " + (want[at] if at < len(want) else "(end)"), "printed:  " + (have[at] if at < len(have) else "(end)")]
+    rows = [f"line {at + 1}"]
+    rows += [word + (text[at] if at < len(text) else "(end)") for word, text in (("expected: ", want), ("printed:  ", have))]
     return "\n".join(rows + ["all that was printed:", suite.clip(actual)])
 
 
@@ -238,7 +240,8 @@ def error_test(test, cc):
     if not wrong:
         shutil.rmtree(folder)
         return [("ok", name, "", "")]
-    details = "\n".join(wrong) + "\naecc printed:\n" + suite.clip(done.err) + "\n(cd " + str(test.parent) + " && " + " ".join(map(str, command[:-3])) + " " + test.name + ")"
+    again = f"(cd {test.parent} && {' '.join(map(str, command[:-3]))} -o /dev/null {test.name})"
+    details = "\n".join(wrong) + "\naecc printed:\n" + suite.clip(done.err) + "\n" + again
     return [("FAIL", name, wrong[0], details)]
 
 
@@ -253,7 +256,8 @@ def rules_covered(folder, tests):
     missing = sorted(rule for rule, text in table.items() if rule not in used and "no test:" not in text)
     unknown = sorted(used - set(table))
     silent = sorted(test.name for test in tests if not directive(test, "rule"))
-    why = "; ".join(text + " " + " ".join(names) for text, names in (("no test for", missing), ("no such rule:", unknown), ("no rule named in", silent)) if names)
+    lists = (("no test for", missing), ("no such rule:", unknown), ("no rule named in", silent))
+    why = "; ".join(text + " " + " ".join(names) for text, names in lists if names)
     return [("FAIL", "rules", why, "") if why else ("ok", "rules", "", "")]
 
 

@@ -140,7 +140,8 @@ def suite_programs(suite, options, names):
 
 
 def run_suite(suite, options, names):
-    env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", AESOP_BUILD=str(BUILD), AESOP_TEST_MODE="quick" if options.quick else "long" if options.long else "")
+    mode = "quick" if options.quick else "long" if options.long else ""
+    env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", AESOP_BUILD=str(BUILD), AESOP_TEST_MODE=mode)
     if suite == "race":
         folder = BUILD / "tests" / "race"
         if (folder / "CTestTestfile.cmake").exists():
