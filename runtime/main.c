@@ -97,6 +97,7 @@ static struct wanted settings(ae_worker *w) {
 
 void ae_worker_open(ae_worker *w) {
     w->line_tail = &w->line;
+    w->batch = AE_BATCH;
     w->a.root.s.kind = __AE_PWAIT;
     if (ae_memory_open(w) < 0 || !ae_timers_grow(w)) {
         ae_say("no memory for the runtime");

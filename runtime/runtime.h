@@ -64,6 +64,7 @@ struct ae_worker {
     /* schedule.c. hot: a stack. line: a queue, for yields, for the order `fifo`, and for what has been in the stack too long. */
     ae_branch *hot, *line, **line_tail;
     unsigned takes; /* from hot, since one was taken from the line */
+    unsigned batch; /* branches to resume in a turn; AE_BATCH but for tests */
     bool fifo;
     bool tight;     /* the reserve is not full: nothing may begin to wait before ae_replenish() */
     bool main_ended;

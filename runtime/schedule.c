@@ -4,7 +4,7 @@
  * A stack starves those at its bottom, so every AE_OLD_EVERY-th branch is the one that has been ready longest: the whole stack is then turned over
  * into the line, oldest first, which costs each branch one more store. The line is also where yields go, and everything in the order `fifo`.
  *
- * A turn resumes at most AE_BATCH branches before it looks at devices and timers again, so branches that never wait for anything outside cannot
+ * A turn resumes at most so many branches (AE_BATCH) before it looks at devices and timers again, so branches that never wait for anything outside cannot
  * keep others from their results.
  */
 #include "runtime.h"
@@ -39,6 +39,7 @@ static ae_branch *take(ae_worker *w) {
 
 /* Resumes b, and whoever goes on because of it, without nesting: only the loop resumes. */
 void ae_run(ae_branch *b) {
+    struct __ae_worker *w = b->w; /* before: the branch may be freed when it has ended */
     for (;;) {
         ae_frame *f = b->leaf;
         for (;;) {
@@ -50,7 +51,7 @@ void ae_run(ae_branch *b) {
                 continue;
             }
             if (answer == __AE_WAIT) return;
-            b = b->w->joined; /* NOLINT: freed is only b's frame, not the branch of a pwait that has joined */
+            b = w->joined;
             break;
         }
     }
@@ -70,12 +71,13 @@ static bool ended(const ae_worker *w) { return w->main_ended && !w->a.root.first
 void ae_loop(ae_worker *w) {
     long long report = -1; /* when to say what is still waited for */
     for (;;) {
-        unsigned n = AE_BATCH;
+        const unsigned batch = w->batch;
+        unsigned n = batch;
         for (ae_branch *b; n && (b = take(w)); n--) {
             b->op = AE_OP_NONE;
             ae_run(b);
         }
-        w->resumes += AE_BATCH - n;
+        w->resumes += batch - n;
         if (w->live_bytes > w->peak_bytes) w->peak_bytes = w->live_bytes;
         bool busy = w->hot || w->line;
         if (!busy && ended(w)) return;
