@@ -1,13 +1,13 @@
-"""Every line of the source outside of aesop functions (and comments, which the preprocessor takes) stands in the output, in order, unchanged."""
+"""Every line of the first file outside of aesop functions stands in the second one, in order, unchanged. Line markers do not count."""
 import sys
 
 source, output = (open(name).read().split("\n") for name in sys.argv[1:3])
 lines, inside = [], False
 for line in source:
-    if "aesop " in line:
+    if "aesop " in line or "__aesop" in line:
         inside = not line.rstrip().endswith(("}", ";"))
         continue
-    if not inside and line.strip() and not line.startswith(("#", "//")):
+    if not inside and line.strip() and not line.startswith("#"):
         lines.append(line)
     if line == "}":
         inside = False
