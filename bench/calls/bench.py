@@ -22,7 +22,9 @@ ROWS = [
     ("callback", "bare callback", "plain_call"),
     ("callback_batch", "bare callback, 64 a turn", "plain_call"),
     ("wait0", "wait and resume in the loop itself", "plain_call"),
+    ("yield", "aesop_yield in the loop itself", "plain_call"),
     ("wait1", "wait and resume at depth 1", "plain_call"),
+    ("wait1_slot", "... through a slot", "plain_call"),
     ("wait3", "wait and resume at depth 3", "plain_ladder3"),
     ("wait10", "wait and resume at depth 10", "plain_ladder10"),
     ("join", "start and join a branch, does not wait", "plain_call"),
@@ -55,6 +57,8 @@ def build(context):
 
     for name in ("plain.c", "callee.c", "callback.c", "measure.c"):
         compile_one([cc], name)
+    # The leaf is part of a runtime as any resource is, and sees what the runtime's own leaves see.
+    compile_one([cc], "leaf.c", "", "-D_GNU_SOURCE", f"-I{harness.ROOT / 'runtime'}", f"-I{harness.ROOT / 'runtime' / 'include'}")
     for name in ("rows.ae", "callee.ae"):
         compile_one([aecc, f"--cc={cc}"], name)
     for compiler, name, end, prefix in (([cc], "link.c", "add_c", "_c"), ([aecc, f"--cc={cc}"], "link.ae", "add", "_")):

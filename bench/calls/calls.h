@@ -6,6 +6,7 @@
  *
  *   rows.ae     loops in Aesop, and main, which measures          plain.c    the same loops in C
  *   callee.ae   what they call, link.ae: a link of a chain        callee.c, link.c: the same in C
+ *   leaf.c      what waits at the bottom
  *   callback.c  submit to a queue, loop, indirect call
  */
 #ifndef CALLS_H
