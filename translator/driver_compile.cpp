@@ -166,7 +166,8 @@ int compileText(const Options &options, const Host &host, const std::string &sou
     if (quietFallThrough && host.kind == HostKind::Gcc) command.push_back("-Wno-implicit-fallthrough");
     // What is wrong with the options themselves, the preprocessor's run has said.
     if (host.kind == HostKind::Clang) {
-        command.insert(command.end(), {"-Qunused-arguments", "-Wno-unknown-warning-option"});
+        // It would expand `linux` and the like once more; gcc does not look for macros in preprocessed text.
+        command.insert(command.end(), {"-undef", "-Qunused-arguments", "-Wno-unknown-warning-option"});
         // gcc takes the compilation unit's name from the first marker, clang has to be told.
         if (source != "-") command.insert(command.end(), {"-Xclang", "-main-file-name", "-Xclang", source});
     }

@@ -59,7 +59,7 @@ std::string Edits::serialize() const {
             std::string file = unit.file(offset);
             if (file != now.file || line < now.line || line > now.line + 6) {
                 if (!lineStart) out += '\n';
-                out += "#line " + std::to_string(line) + " \"" + quoted(file) + "\"\n";
+                out += "# " + std::to_string(line) + " \"" + quoted(file) + "\"\n";
                 lineStart = true;
             } else {
                 out.append(line - now.line, '\n');
@@ -73,7 +73,6 @@ std::string Edits::serialize() const {
             if (stop == std::string::npos) stop = in.size();
             std::string directive = in.substr(i, stop - i);
             std::size_t digits = directive.find_first_not_of("# \t");
-            if (directive.compare(0, 5, "#line") == 0) digits = directive.find_first_of("0123456789");
             if (digits != std::string::npos && std::isdigit((unsigned char)directive[digits])) {
                 std::size_t quote = directive.find('"'), last = directive.rfind('"');
                 now.line = std::stoul(directive.substr(digits)) - 1;  // the newline behind it counts

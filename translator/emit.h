@@ -1,7 +1,7 @@
 // Emission: the text with point edits, and line markers that keep every line the user's.
 //
 // Text that the passes build carries position marks: `mark(offset)` says "what follows comes from this place in the source". Newlines in
-// copied text advance the line as the C compiler counts it; the serializer compares the two and writes a #line only where they differ.
+// copied text advance the line as the C compiler counts it; the serializer compares the two and writes a marker, "# LINE "FILE"", only where they differ.
 #pragma once
 #include "unit.h"
 #include <map>

@@ -105,7 +105,8 @@ class PointEdits : public RecursiveASTVisitor<PointEdits> {
 public:
     PointEdits(Unit &unit, Edits &edits) : unit(unit), edits(edits) {
         for (auto *f : unit.definitions)
-            if (auto t = f->getFunctionTypeLoc()) definitions.insert(unit.begin(t.getLParenLoc()));
+            if (auto t = f->getTypeSourceInfo()->getTypeLoc().IgnoreParens().getAsAdjusted<FunctionTypeLoc>())
+                definitions.insert(unit.begin(t.getLParenLoc()));
     }
     bool TraverseFunctionDecl(FunctionDecl *f) {
         FunctionDecl *outer = std::exchange(function, f);

@@ -32,15 +32,19 @@ static const char shim[] = R"(
 #define __pprivate __attribute__((annotate("aesop.pprivate")))
 #define __pshared __attribute__((annotate("aesop.pshared")))
 #define __malloc__(...)
+#define __atomic_load(p, ...) __atomic_load((__typeof__((void)0, *(p)) *)(p), __VA_ARGS__)
+#define __atomic_store(p, ...) __atomic_store((__typeof__((void)0, *(p)) *)(p), __VA_ARGS__)
+#define __atomic_exchange(p, ...) __atomic_exchange((__typeof__((void)0, *(p)) *)(p), __VA_ARGS__)
+#define __atomic_compare_exchange(p, ...) __atomic_compare_exchange((__typeof__((void)0, *(p)) *)(p), __VA_ARGS__)
+)";
+
+// gcc's names for the types of ISO/IEC TS 18661-3. For other compilers glibc declares them itself.
+static const char floatNames[] = R"(
 #define _Float32 float
 #define _Float64 double
 #define _Float32x double
 #define _Float64x long double
 #define _Float128 __float128
-#define __atomic_load(p, ...) __atomic_load((__typeof__((void)0, *(p)) *)(p), __VA_ARGS__)
-#define __atomic_store(p, ...) __atomic_store((__typeof__((void)0, *(p)) *)(p), __VA_ARGS__)
-#define __atomic_exchange(p, ...) __atomic_exchange((__typeof__((void)0, *(p)) *)(p), __VA_ARGS__)
-#define __atomic_compare_exchange(p, ...) __atomic_compare_exchange((__typeof__((void)0, *(p)) *)(p), __VA_ARGS__)
 )";
 
 static const CallingConv aesopConvention = CC_PreserveMost;
@@ -177,7 +181,9 @@ static std::string inUsersWords(std::string message) {
         std::size_t quote = message.rfind('\'', at ? at - 1 : 0);
         message.insert(quote == std::string::npos ? 0 : quote + 1, "aesop ");
     }
+    replace("__aesop ", "");
     replace("aesop aesop ", "aesop ");
+    for (std::string stars = "*"; stars.size() < 4; stars += '*') replace("((" + stars + "))", "(" + stars + ")");
     replace("__attribute__((preserve_most))", "aesop");
     replace("preserve_most", "aesop");
     replace("'clang::suppress' attribute", "this keyword");
@@ -229,7 +235,8 @@ bool Unit::parse() {
         "-include", "/aesop-shim.h"};
     if (!request.target.empty()) arguments.push_back("--target=" + request.target);
     Collector collector(found);
-    tooling::FileContentMappings files = {{"/aesop-shim.h", shim}};
+    bool declaresFloats = text.contains("typedef float _Float32;");
+    tooling::FileContentMappings files = {{"/aesop-shim.h", declaresFloats ? shim : std::string(shim) + floatNames}};
     ast = tooling::buildASTFromCodeWithArgs(request.text, arguments, request.name.empty() ? "input.c" : request.name, "aecc",
                                             std::make_shared<PCHContainerOperations>(), tooling::getClangStripDependencyFileAdjuster(),
                                             files, &collector);
@@ -270,6 +277,8 @@ void Unit::keepErrors() {
             if (inPlain || manager.isInSystemHeader(at)) continue;
         }
         std::string message = d.message;
+        if (message.find("was previously declared without calling convention") != std::string::npos)
+            message = "this function was declared as a plain C function before; declare it aesop everywhere or nowhere";
         if (message.find("only applies to function types") != std::string::npos)
             message = "'aesop' qualifies functions only; remove it here";
         error(d.offset, inUsersWords(message));
