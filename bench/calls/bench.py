@@ -3,7 +3,11 @@
 Every row is a loop over --items items; all rows are measured in each repeat, in an order that changes, and each ratio is taken between
 two measurements of the same repeat. The cost of reading the clock, measured in the same repeat, is taken off every sample; the loop
 around the calls (row "empty loop") is not, it is part of every row and of what the row is compared with.
+
+Each process runs a program of its own: the same objects, linked in another order with other gaps between them. Rows of a few
+cycles change by 20 % with the place of their code, and one program would show that as a difference between languages.
 """
+import random
 import statistics
 
 import harness
@@ -45,7 +49,7 @@ def add_options(parser):
 
 
 def build(context):
-    """Compiles everything with the one compiler and the same options; returns the program."""
+    """Compiles everything with the one compiler and the same options; returns the objects and the gaps."""
     cc, aecc, source, folder = context.options.cc, context.build / "bin" / "aecc", context.source, context.folder
     flags = ["-O2", "-g", "-Wall", "-Wextra", f"-I{source}"]
     objects = []
@@ -66,12 +70,26 @@ def build(context):
         compile_one(compiler, name, ".chain2", f"-DCHAIN=chain{prefix}2", f"-DNEXT={end}")
         compile_one(compiler, name, ".step1", f"-DSTEP=step{prefix}1", f"-DNEXT=step{prefix}2")
         compile_one(compiler, name, ".step2", f"-DSTEP=step{prefix}2", f"-DNEXT=step{prefix}1")
-    program = folder / "calls"
-    context.command(aecc, f"--cc={cc}", "-o", program, *objects)
+    gaps = []
+    for size in (16, 32, 48):
+        (folder / f"gap{size}.c").write_text(f'__asm__(".text\\n.balign 16\\n.skip {size}\\n");\n')
+        context.command(cc, "-c", "-o", folder / f"gap{size}.o", folder / f"gap{size}.c")
+        gaps.append(folder / f"gap{size}.o")
+    return objects, gaps
+
+
+def link(context, objects, gaps, number):
+    """The program of one process; the same number gives the same layout."""
+    chance = random.Random(number)
+    inputs = []
+    for item in chance.sample(objects, len(objects)):
+        inputs += [item] + chance.choices(gaps, k=chance.randrange(4))
+    program = context.folder / f"calls{number}"
+    context.command(context.build / "bin" / "aecc", f"--cc={context.options.cc}", "-o", program, *inputs)
     return program
 
 
-def measure(context, program):
+def measure(context, objects, gaps):
     """Returns (samples, memory): samples[process][row] = list over repeats; memory[(depth, kind)] = list of bytes."""
     options = context.options
     processes = options.processes or (6 if options.quick else 16)
@@ -80,6 +98,7 @@ def measure(context, program):
     raw = open(context.folder / "raw.csv", "w")
     raw.write("process,row,repeat,ns\n")
     for number in range(processes):
+        program = link(context, objects, gaps, number)
         rows = {}
         for line in context.pinned(program, repeats, options.items, number + 1, 0).splitlines():
             kind, row, repeat, value = line.split(",")
@@ -161,12 +180,11 @@ def plot(context, result):
         return
     matplotlib.use("Agg")
     import matplotlib.pyplot as pyplot
-    shown = [(title, result[row]) for row, title, _ in reversed(ROWS) if row != "empty"]
+    shown = [(title, result[row], row) for row, title, _ in reversed(ROWS) if row != "empty"]
     figure, axes = pyplot.subplots(figsize=(10, 7), constrained_layout=True)
-    colours = ["#4878a8" if "branch" in title or "wait" in title or "aesop" in title or "chain" in title or "address" in title else "#999999"
-               for title, _ in shown]
-    axes.barh([title for title, _ in shown], [one["ns"][1] for _, one in shown], color=colours)
-    for index, (_, one) in enumerate(shown):
+    colours = ["#999999" if row.startswith(("plain", "callback")) else "#4878a8" for _, _, row in shown]
+    axes.barh([title for title, _, _ in shown], [one["ns"][1] for _, one, _ in shown], color=colours)
+    for index, (_, one, _) in enumerate(shown):
         note = f" {one['ns'][1]:.2f} ns" + (f", {one['plain'][1]:.2f}x plain C" if one["plain"] else "")
         axes.text(one["ns"][1], index, note, va="center", fontsize=8)
     axes.set_xscale("log")
@@ -179,9 +197,9 @@ def plot(context, result):
 
 def run(context):
     context.say("compiling")
-    program = build(context)
+    objects, gaps = build(context)
     context.say("measuring (nothing else should run on this machine meanwhile)")
-    samples, memory = measure(context, program)
+    samples, memory = measure(context, objects, gaps)
     result = evaluate(samples)
     plot(context, result)
     report(context, result, memory)

@@ -1,7 +1,8 @@
-/* wait_value: the leaf of the waiting rows: an operation whose completion is there before the suspension has unwound. It is begun and completed as the
- * runtime's own operations are, and goes through the ready queue and the loop like any other; what is measured is waiting and resuming, and no
- * device: the counterpart of the bare callback's submit(). wait_slot: the same through a slot, the primitive for waiting for another
- * branch, which is filled by the leaf itself. */
+/* The leaves of the waiting rows.
+ * wait_value: an operation whose completion is there before the suspension has unwound. It is begun and completed as the runtime's own
+ * operations are, and goes through the ready queue and the loop like any other. What is measured is waiting and resuming, and no device:
+ * the counterpart of the bare callback's submit().
+ * wait_slot: the same through a slot, the primitive for waiting for another branch; the leaf itself fills it. */
 #include "runtime.h"
 
 long wait_value(ae_branch *b, long v);
