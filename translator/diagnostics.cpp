@@ -32,6 +32,9 @@ std::size_t endOfString(const std::string &text, std::size_t at) {
     return std::min(at + 1, text.size());
 }
 
+// A word that goes on behind a backslash at the line's end.
+bool splicedWord(const std::string &text, std::size_t at) { return text.compare(at, 2, "\\\n") == 0 && at + 2 < text.size() && isWord(text[at + 2]); }
+
 std::size_t endOfToken(const std::string &text, std::size_t at) {
     static const char *const longer[] = {"<<=", ">>=", "...", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&",
                                          "||",  "*=",  "/=",  "%=", "+=", "-=", "&=", "^=", "|=", "##"};
@@ -41,6 +44,7 @@ std::size_t endOfToken(const std::string &text, std::size_t at) {
                   (c == '.' && at + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[at + 1])));
     if (number || isWord(c)) {
         for (at++; at < text.size(); at++) {
+            if (splicedWord(text, at)) at += 2;
             bool exponentSign = number && (text[at] == '+' || text[at] == '-') && std::strchr("eEpP", text[at - 1]);
             if (!isWord(text[at]) && !(number && text[at] == '.') && !exponentSign) break;
         }
@@ -67,7 +71,9 @@ std::vector<Token> tokenize(const std::string &text) {
             at++;
         } else {
             std::size_t end = endOfToken(text, at);
-            tokens.push_back({text.substr(at, end - at), at});
+            std::string token = text.substr(at, end - at);
+            for (std::size_t splice = 0; (splice = token.find("\\\n", splice)) != std::string::npos;) token.erase(splice, 2);
+            tokens.push_back({token, at});
             at = end;
             lineStart = false;
         }
@@ -90,8 +96,8 @@ bool same(const Token &a, const Token &b) { return plainSpelling(a.text) == plai
 
 const std::size_t none = static_cast<std::size_t>(-1);
 
-// partner[i]: the index in `source` that belongs to expanded[i], or none. Pairs that follow each other in both count more than
-// scattered ones, so that an expansion that happens to hold the same token does not attract it.
+// partner[i]: the index in `source` that belongs to expanded[i], or none. Words count more than punctuation, and pairs that follow
+// each other more than scattered ones, so that an expansion that happens to hold the same token does not attract it.
 std::vector<std::size_t> align(const std::vector<Token> &expanded, const std::vector<Token> &source) {
     std::vector<std::size_t> partner(expanded.size(), none);
     std::size_t rows = expanded.size(), columns = source.size();
@@ -110,7 +116,12 @@ std::vector<std::size_t> align(const std::vector<Token> &expanded, const std::ve
     for (std::size_t i = rows; i-- > 0;) {
         for (std::size_t j = columns; j-- > 0;) {
             std::size_t here = i * width + j, after = here + width + 1;
-            if (same(expanded[head + i], source[head + j])) paired[here] = 2 + std::max(best[after], paired[after] ? paired[after] + 1 : 0);
+            if (!same(expanded[head + i], source[head + j])) continue;
+            unsigned weight = std::ispunct(static_cast<unsigned char>(source[head + j].text[0])) && !source[head + j].identifier() ? 2 : 6;
+            paired[here] = weight + std::max(best[after], paired[after] ? paired[after] + 1 : 0);
+        }
+        for (std::size_t j = columns; j-- > 0;) {
+            std::size_t here = i * width + j;
             best[here] = std::max({best[here + width], best[here + 1], paired[here]});
         }
     }
@@ -143,7 +154,7 @@ struct Place {
 };
 
 void enter(const Marker &marker, Place &now, std::vector<std::pair<std::string, unsigned>> &stack) {
-    if (marker.enters) stack.push_back({now.file, now.line ? now.line - 1 : 0});
+    if (marker.enters) stack.push_back({now.file, now.line});
     else if (marker.returns && !stack.empty()) stack.pop_back();
     if (!marker.file.empty()) now.file = marker.file;
     now.line = marker.line;

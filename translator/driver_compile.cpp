@@ -167,10 +167,12 @@ int compileText(const Options &options, const Host &host, const std::string &sou
     // What is wrong with the options themselves, the preprocessor's run has said.
     if (host.kind == HostKind::Clang) {
         // It would expand `linux` and the like once more; gcc does not look for macros in preprocessed text.
-        command.insert(command.end(), {"-undef", "-Qunused-arguments", "-Wno-unknown-warning-option"});
+        command.insert(command.end(), {"-undef", "-Qunused-arguments", "-Wno-unknown-warning-option", "-Wno-gnu-line-marker"});
         // gcc takes the compilation unit's name from the first marker, clang has to be told.
         if (source != "-") command.insert(command.end(), {"-Xclang", "-main-file-name", "-Xclang", source});
     }
+    // tcc does, and cannot do without its own; these two are no reserved names.
+    if (host.kind == HostKind::Tcc) command.insert(command.end(), {"-Ulinux", "-Uunix"});
     addAuxiliaryNames(options, host, source, command);
     command.push_back(host.kind == HostKind::Tcc ? "-xc" : "-xcpp-output");
     if (options.mode == Mode::SyntaxOnly) command.push_back("-fsyntax-only");
