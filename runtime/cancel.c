@@ -12,7 +12,7 @@ int __ae_cancelled_slow(const ae_branch *b, unsigned flags) {
     return p->owner == b || !b->exempt;                         /* its own statements, or a branch that did not call it */
 }
 
-/* A wait of b ends with -ECANCELED: the deadlines around it that have fired are told, for their else parts. */
+/* A wait of b returns -ECANCELED: the deadlines around it that have fired are told, for their else parts. */
 void ae_tell(const ae_branch *b) {
     for (ae_scope *s = b->cur; b; s = s->outer, b = b->home->owner)
         for (; s != &b->home->s; s = s->outer) {

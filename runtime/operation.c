@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 void ae_complete(ae_branch *b, long result) {
-    if (result == -ECANCELED && b->op == AE_OP_CANCELLING) ae_tell(b);
+    bool cancelled = result == -ECANCELED && b->op == AE_OP_CANCELLING;
     b->ret = result;
     ae_ready(ae_worker_of(b), b);
+    if (cancelled) b->op = AE_OP_READY_CANCELLED;
 }
 
 static unsigned xorshift(ae_worker *w) {

@@ -33,7 +33,7 @@ typedef struct ae_worker ae_worker;
 
 #define AE_UNLIKELY(x) (__builtin_expect((x) != 0, 0) != 0)
 
-enum { AE_OP_NONE, AE_OP_POSTED, AE_OP_CANCELLING, AE_OP_READY }; /* branch.op */
+enum { AE_OP_NONE, AE_OP_POSTED, AE_OP_CANCELLING, AE_OP_READY, AE_OP_READY_CANCELLED }; /* branch.op; the last: READY with -ECANCELED */
 enum { AE_K_IO, AE_K_TIMER, AE_K_SLOT };                          /* branch.kind */
 
 enum {
@@ -137,7 +137,7 @@ static inline long ae_maybe_suspend(ae_branch *b, long result) {
 
 /* --- cancel.c --- */
 long ae_refuse(const ae_branch *b); /* notes that a wait was refused, and is -ECANCELED */
-void ae_tell(const ae_branch *b);   /* b is about to be told -ECANCELED */
+void ae_tell(const ae_branch *b);   /* a wait of b returns -ECANCELED */
 void ae_fire(ae_deadline *d);       /* time is up */
 int aesop_cancel_branches(ae_branch *b);
 int ae_is_cancelled(ae_branch *b);

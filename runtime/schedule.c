@@ -74,6 +74,7 @@ void ae_loop(ae_worker *w) {
         const unsigned batch = w->batch;
         unsigned n = batch;
         for (ae_branch *b; n && (b = take(w)); n--) {
+            if (AE_UNLIKELY(b->op == AE_OP_READY_CANCELLED)) ae_tell(b); /* only now does its wait return */
             b->op = AE_OP_NONE;
             ae_run(b);
         }

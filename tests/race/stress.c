@@ -132,6 +132,7 @@ static void sim_cancel(struct ae_io *io, struct ae_io_op *op) {
 static void sim_wait(struct ae_io *io, long long timeout) {
     check_all();
     W.fifo = rnd(2);
+    if (rnd(4) == 0) W.takes = AE_OLD_EVERY - 1 - rnd(4);
     W.batch = rnd(4) ? 1 + rnd(3) : AE_BATCH;
     if (n_zombies && rnd(2)) ae_io_release(io, zombies[--n_zombies]);
     if (timeout == 0 && rnd(2)) return;
@@ -166,8 +167,18 @@ long node_op(ae_branch *b, long v) {
 void note_join(int started, int ended) {
     if (started != ended) fail("joined early");
 }
-void note_cancel(int result) {
-    if (result != 0 && result != -EEXIST) fail("result of aesop_cancel_branches");
+void note_cancel(const ae_branch *b, int had, int result) {
+    if (result != (had ? -EEXIST : 0)) fail("result of aesop_cancel_branches");
+    if (!had && !b->exempt) fail("the canceller is cancelled");
+}
+void note_wait(const ae_branch *b, long result) {
+    if (result != -ECANCELED) return;
+    if (!oracle(b)) fail("told -ECANCELED though not cancelled");
+    for (const ae_scope *s = b->cur; b; s = s->outer, b = b->home->owner)
+        for (; s != &b->home->s; s = s->outer) {
+            if (s->kind == __AE_SHIELD) return;
+            if ((s->flags & (__AE_FIRED | __AE_SEEN)) == __AE_FIRED) fail("a deadline was not told that a wait inside ended by it");
+        }
 }
 void note_else(long result) { (void)result; }
 
@@ -234,7 +245,7 @@ static struct node *make(int depth, bool root) {
     if (pure && (n->kind == N_TIMER || n->kind == N_DEADLINE)) n->kind = N_SEQ;
     if (depth <= 0 && n->kind == N_SEQ) n->kind = N_OP;
     n->v = n->kind == N_DEADLINE ? (int)g(60) - 3 : n->kind == N_TIMER ? (int)g(50) : (int)g(9);
-    n->act = pure ? (g(4) ? ACT_NONE : ACT_PBREAK) : g(3) ? ACT_NONE : (int)g(4);
+    n->act = pure ? (g(4) ? ACT_NONE : ACT_PBREAK) : g(2) ? ACT_NONE : (int)g(4);
     n->body = g(3) == 0;
     switch (n->kind) {
     case N_PAR: n->kids = (int)g(6); break;

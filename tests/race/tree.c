@@ -89,7 +89,10 @@ static int branch_run(struct branch *m, int resumed) {
 s1:
     if (x > 0) up->sum += x;
     up->ended++;
-    if (k->act == ACT_CANCEL) note_cancel(aesop_cancel_branches(b));
+    if (k->act == ACT_CANCEL) {
+        int had = b->home->s.flags & __AE_BRANCHES;
+        note_cancel(b, had, aesop_cancel_branches(b));
+    }
     if (k->act == ACT_PBREAK) goto end;
     if (k->act == ACT_RETURN) {
         if (!up->has_ret) {
@@ -190,30 +193,38 @@ static long body(ae_branch *b, struct frame *fr, struct node *n) {
     case N_OP:
         r = operation(b, n);
         if (__ae_waits(b)) SAVE(1, (void)0);
-        break;
+        goto t1;
     s1:
         r = b->ret;
+    t1:
+        note_wait(b, r);
         break;
     case N_TIMER:
         r = aesop_timer(b, n->v);
         if (__ae_waits(b)) SAVE(2, (void)0);
-        break;
+        goto t2;
     s2:
         r = b->ret;
+    t2:
+        note_wait(b, r);
         break;
     case N_YIELD:
         r = aesop_yield(b);
         if (__ae_waits(b)) SAVE(3, (void)0);
-        break;
+        goto t3;
     s3:
         r = b->ret;
+    t3:
+        note_wait(b, r);
         break;
     case N_SLOT:
         r = ae_slot_wait(b, n->arg);
         if (__ae_waits(b)) SAVE(9, (void)0);
-        break;
+        goto t9;
     s9:
         r = b->ret;
+    t9:
+        note_wait(b, r);
         break;
     case N_C: n->c(n); break;
     case N_SEQ:

@@ -30,9 +30,10 @@ struct node {
 long walk(ae_branch *b, struct node *n);
 /* The operation of the random programs: yields v. Given by the test. */
 long node_op(ae_branch *b, long v);
-/* Told about each join and each cancel. Given by the test. */
+/* Told about each end of a wait, each join, each cancel. Given by the test. */
+void note_wait(const ae_branch *b, long result);
 void note_join(int started, int ended);
-void note_cancel(int result);
+void note_cancel(const ae_branch *b, int had, int result); /* had: whether somebody had cancelled there before */
 void note_else(long result);
 
 #endif
