@@ -9,10 +9,14 @@ Comments in a test (in a folder: in any of its .ae, .c and .sh files) say more:
     // rule: 3.11 return in a branch ends ...   which sentence of the language it is about (tests/README.md lists them all)
     // not-with: tcc (no _Complex)              compilers that cannot compile the plain C that is in it
     // options: -lm                             more words for aecc
+    // queue: fifo (ordered by timers)          run with that order of the ready queue alone; see below
 
 A program must come out the same however it is compiled, whatever engine drives it, in whatever order ready branches are taken, and
 whether the waits of the library suspend or not; so each test is built several times and each build runs several times. A test that
 passes only sometimes is a bug in the test or in the runtime, never something to repeat.
+
+Timers that are due together, after the machine was slow, become ready together, and the queue order `hot` then takes the last one first. A
+test whose output shows the order of timers therefore asks for `fifo`, which keeps it however long the machine stalls.
 """
 import argparse
 import ctypes
@@ -137,7 +141,8 @@ def run_test(test, cc, flags, runs, no_uring):
     if left:
         return [("FAIL", name, "aecc left files behind in TMPDIR: " + " ".join(left), "")]
     expected, status = expectation(test)
-    for engine, coin, queue in runs:
+    order = (directive(test, "queue") or [""])[0].split(" ")[0]
+    for engine, coin, queue in dict.fromkeys((engine, coin, order or queue) for engine, coin, queue in runs):
         if engine == "uring" and no_uring:
             continue
         way = {"AESOP_ENGINE": engine, "AESOP_SUSPEND": coin, "AESOP_QUEUE": queue, "AESOP_LEAKS": "1"}

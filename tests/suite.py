@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import traceback
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
@@ -49,9 +50,12 @@ def _kill(group):
 
 def run(command, cwd=None, env=None, seconds=60, stdin=""):
     """Runs a program to its end or its time limit and returns an Outcome. Output that is not UTF-8 is kept readable."""
-    process = subprocess.Popen([str(word) for word in command], cwd=cwd, env=env, stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="backslashreplace",
-                               start_new_session=True)
+    try:
+        process = subprocess.Popen([str(word) for word in command], cwd=cwd, env=env, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="backslashreplace",
+                                   start_new_session=True)
+    except OSError as error:
+        return Outcome(127, "", f"cannot start {command[0]}: {error.strerror}\n", seconds)
     with _lock:
         _groups.add(process.pid)
     try:
@@ -134,7 +138,11 @@ def run_all(tasks, jobs):
     try:
         with ThreadPoolExecutor(max(1, jobs)) as pool:
             for future in as_completed([pool.submit(task) for task in tasks]):
-                for result in future.result():
+                try:
+                    results = future.result()
+                except Exception:  # a defect of the test itself, or of this code: one failure, and the others go on
+                    results = [("FAIL", "suite", "the test program itself failed", traceback.format_exc())]
+                for result in results:
                     report(*result)
                     good = good and result[0] != "FAIL"
     finally:
