@@ -266,6 +266,7 @@ private:
                 return unit.error(s->getBeginLoc(), std::string("'") + (isContinue ? "continue" : "break") +
                                                         "' would leave its branch; end the branch with 'pbreak'");
         }
+        unit.error(s->getBeginLoc(), std::string("'") + (isContinue ? "continue' outside of a loop" : "break' outside of a loop or switch"));
     }
 
     void lookAtGoto(const GotoStmt *g) {

@@ -48,16 +48,28 @@ private:
         return nullptr;
     }
 
-    VariableSet uses(const Stmt *s, const Stmt *except = nullptr) const {
+    // What an expression uses, but for the parts that have been evaluated.
+    using Parts = std::set<const Stmt *>;
+    VariableSet uses(const Stmt *s, const Parts &except = {}) const {
         VariableSet found;
         collect(s, except, found);
         return found;
     }
-    void collect(const Stmt *s, const Stmt *except, VariableSet &found) const {
-        if (!s || s == except) return;
+    void collect(const Stmt *s, const Parts &except, VariableSet &found) const {
+        if (!s || except.count(s)) return;
         if (auto *r = dyn_cast<DeclRefExpr>(s))
             if (Variable *v = reg(r->getDecl())) found.insert(v);
         if (auto *list = dyn_cast<InitListExpr>(s); list && list->getSyntacticForm()) s = list->getSyntacticForm();
+        if (auto *e = dyn_cast<StmtExpr>(s)) {  // what is declared inside lives inside
+            Range inside = plan.unit.range(e);
+            VariableSet all;
+            for (const Stmt *child : e->children()) collect(child, except, all);
+            for (Variable *v : all) {
+                std::size_t at = plan.unit.begin(v->decl->getLocation());
+                if (at < inside.begin || at >= inside.end) found.insert(v);
+            }
+            return;
+        }
         if (auto b = plan.branchOf.find(s); b != plan.branchOf.end()) return branch(b->second, found);
         for (const Stmt *child : s->children()) collect(child, except, found);
     }
@@ -68,17 +80,27 @@ private:
 
     void record(const Stmt *at, const VariableSet &set) { live[at] = live[at] + set; }
 
-    // Notes what is live at each call below e; `after`: live behind the whole expression; `whole`: the expression it is part of.
+    // Notes what is live at each call below e; `after`: live behind the whole expression; `whole`: the expression it is part of; `done`: calls
+    // in it that come before, in the order in which lowering hoists them.
     void calls(const Expr *e, const VariableSet &after, const Stmt *whole) {
+        Parts done;
+        calls(e, after, whole, done);
+    }
+    void calls(const Expr *e, const VariableSet &after, const Stmt *whole, Parts &done) {
         if (!e || !plan.waits.count(e)) return;
+        const Expr *self = e;
         if (auto *s = dyn_cast<StmtExpr>(e)) {
-            statement(s->getSubStmt(), after + uses(whole, s));
+            done.insert(self);
+            statement(s->getSubStmt(), after + uses(whole, done));
             return;
         }
         if (auto *list = dyn_cast<InitListExpr>(e); list && list->getSyntacticForm()) e = list->getSyntacticForm();
-        if (auto *c = dyn_cast<CallExpr>(e); c && isAesopCall(c) && !isNowait(c)) record(c, after + uses(whole, c));
         for (const Stmt *child : e->children())
-            if (auto *x = dyn_cast_or_null<Expr>(child)) calls(x, after, whole);
+            if (auto *x = dyn_cast_or_null<Expr>(child)) calls(x, after, whole, done);
+        if (auto *c = dyn_cast<CallExpr>(e); c && isAesopCall(c) && !isNowait(c)) {
+            done.insert(c);
+            record(c, after + uses(whole, done));
+        }
     }
 
     // A full expression. A plain assignment to a register makes its old value dead.

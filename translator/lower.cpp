@@ -389,9 +389,9 @@ private:
     std::string bodyHead(const Context &c) {
         if (c.isBranch()) return "static void " + fn.bodyName(c) + "(" + fn.frameType(c) + " *__ae_m, int __ae_resumed)";
         std::string parameters = "struct __ae_branch *__ae_b";
-        if (FunctionWriter::hasFrame(c)) parameters += ", " + fn.frameType(c) + " *__ae_fr";
+        if (FunctionWriter::hasFrame(c)) parameters += ", " + fn.frameType(c) + " *__ae_fr, int __ae_resumed";
         for (auto *p : plan.function->parameters())
-            if (p->getIdentifier()) parameters += ", " + fn.declareType(parameterType(p), p->getNameAsString(), unit.begin(p->getLocation()));
+            if (p->getIdentifier()) parameters += ", " + fn.declareAssignable(parameterType(p), p->getNameAsString(), unit.begin(p->getLocation()));
         return inlined(unit.request) +
                fn.declareAssignable(plan.function->getReturnType(), fn.bodyName(c) + "(" + parameters + ")", at);
     }
@@ -435,7 +435,8 @@ private:
                 if (!v->addressed)
                     out += (assignable(v->type()) ? v->name + " = __ae_m->" + v->name : "__ae_copy(&" + v->name + ", &__ae_m->" + v->name + ", sizeof " + v->name + ")") + "; ";
         } else {
-            if (!w.cases.empty()) out += "if (__ae_fr) { " + dispatch(w, frame) + "} ";
+            if (!w.cases.empty()) out += "if (__ae_resumed) { " + dispatch(w, frame) + "} ";
+            else if (FunctionWriter::hasFrame(c)) out += "(void)__ae_resumed; ";
             if (c.eager)
                 out += "__ae_fr = (" + fn.frameType(c) + " *)__ae_frame_new(__ae_b, sizeof *__ae_fr, _Alignof(" + fn.frameType(c) + "), " +
                        fn.resumeName(c) + "); ";
@@ -467,7 +468,7 @@ private:
     std::string enter() {
         const Context &root = *plan.root();
         std::string arguments = "__ae_b";
-        if (FunctionWriter::hasFrame(root)) arguments += ", 0";
+        if (FunctionWriter::hasFrame(root)) arguments += ", 0, 0";
         for (auto *p : plan.function->parameters())
             if (p->getIdentifier()) arguments += ", " + p->getNameAsString();
         return (plan.function->getReturnType()->isVoidType() ? "" : "return ") + fn.bodyName(root) + "(" + arguments + ");";
@@ -481,7 +482,7 @@ private:
             return out + type + " *__ae_m = (" + type + " *)(void *)__ae_b; (void)__ae_f; " + fn.bodyName(c) +
                    "(__ae_m, 1); if (__ae_waits(__ae_b)) return __AE_WAIT; return __ae_branch_ended(__ae_b, sizeof *__ae_m, _Alignof(" + type +
                    ")); }\n";
-        std::string call = fn.bodyName(c) + "(__ae_b, (" + type + " *)(void *)__ae_f";
+        std::string call = fn.bodyName(c) + "(__ae_b, (" + type + " *)(void *)__ae_f, 1";
         for (auto *p : plan.function->parameters()) {
             if (!p->getIdentifier()) continue;
             QualType t = p->getType();

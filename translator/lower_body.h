@@ -128,6 +128,7 @@ private:
     void discard(const clang::Expr *e);    // evaluates e for its effects only
     void hoistCall(const clang::CallExpr *call, bool valueNeeded);
     std::string temporary(clang::QualType type, std::size_t at);
+    void assign(const std::string &to, clang::QualType type, const std::string &value, std::size_t at);
     std::string operand(const clang::Expr *e) const;
     void replace(const clang::Expr *e, const std::string &with);
     void suspend(const std::string &condition, const VariableSet &liveSet, const std::string &result, clang::QualType type,

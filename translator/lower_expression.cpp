@@ -19,6 +19,14 @@ std::string BodyWriter::temporary(QualType type, std::size_t at) {
     return name;
 }
 
+// Gives a temporary its value.
+void BodyWriter::assign(const std::string &to, QualType type, const std::string &value, std::size_t at) {
+    if (assignable(type)) text += to + " = " + value + "; ";
+    else
+        text += "{ " + fn.declareType(type.getUnqualifiedType(), "__ae_value", at) + " = " + value + "; __ae_copy(&" + to +
+                ", &__ae_value, sizeof " + to + "); } ";
+}
+
 // The text of e where an assignment expression may stand.
 std::string BodyWriter::operand(const Expr *e) const {
     auto *b = dyn_cast<BinaryOperator>(e);
@@ -118,7 +126,8 @@ void BodyWriter::hoistCall(const CallExpr *call, bool valueNeeded) {
     std::string callText = edits.text(whole), result;
     active.resize(outer);  // temporaries of the arguments are used up by the call
     if (value) result = temporary(type, whole.begin);
-    text += (value ? result + " = " : "") + callText + "; ";
+    if (value) assign(result, type, callText, whole.begin);
+    else text += callText + "; ";
     auto it = live.find(call);
     suspend("__ae_waits(__ae_b)", it == live.end() ? VariableSet{} : it->second, result, type, "");
     replace(call, value ? result : "(void)0");
@@ -163,10 +172,10 @@ void BodyWriter::discard(const Expr *e) {
     } else {
         hoist(e);
         std::string rest = copy(e);
-        if (bare->getType()->isVoidType() || isa<BinaryOperator>(bare) || isa<CallExpr>(bare) || isa<UnaryOperator>(bare))
-            text += rest + "; ";
-        else
-            text += "(void)(" + rest + "); ";
+        auto *u = dyn_cast<UnaryOperator>(bare);
+        bool effect = bare->getType()->isVoidType() || isa<CallExpr>(bare) || (b && b->isAssignmentOp()) || (u && u->isIncrementDecrementOp());
+        if (effect) text += rest + "; ";
+        else text += "(void)(" + rest + "); ";
     }
     active.resize(std::min(active.size(), outer));
 }
@@ -209,7 +218,7 @@ void BodyWriter::hoist(const Expr *e) {
         auto arm = [&](const Expr *x) {
             if (isVoid) return discard(x);
             hoist(x);
-            text += t + " = " + operand(x) + "; ";
+            assign(t, c->getType(), operand(x), at);
             active.resize(outer);
         };
         arm(c->getTrueExpr());
@@ -242,7 +251,7 @@ void BodyWriter::hoist(const Expr *e) {
             if (value && child == block->body_back() && !isVoid) {
                 line(child);
                 hoist(value);
-                text += t + " = " + copy(value) + "; ";
+                assign(t, s->getType(), operand(value), at);
                 active.resize(outer);
             } else {
                 statement(child);

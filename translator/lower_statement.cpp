@@ -483,7 +483,7 @@ void BodyWriter::returnStatement(const ReturnStmt *s) {
         discard(value);
     } else if (value) {
         hoist(value);
-        std::string written = copy(value);
+        std::string written = operand(value);
         bool plain = isa<IntegerLiteral>(value->IgnoreParenImpCasts()) && cleanups.empty() && isFunction();
         bool direct = plain;
         if (auto *r = dyn_cast<DeclRefExpr>(value->IgnoreParenImpCasts()))  // nothing below can change it: a C local of the function
@@ -511,7 +511,9 @@ void BodyWriter::pwaitStatement(const AttributedStmt *s) {
     Cleanup c{Cleanup::JoinPwait, s};
     c.pwait = p;
     cleanups.push_back(c);
-    braced(s->getSubStmt());
+    const Stmt *inner = nullptr;
+    statementKeyword(s, &inner);
+    braced(inner);
     text += mark(unit.range(s).end - 1);
     auto it = live.find(s);
     join(p, it == live.end() ? VariableSet{} : it->second);
@@ -557,7 +559,7 @@ void BodyWriter::deadlineStatement(const AttributedStmt *s, const IfStmt *inner)
     c.number = ++deadlines;
     text += "{ ";
     hoist(inner->getCond());
-    text += "__ae_deadline_enter(__ae_b, &__ae_d" + std::to_string(c.number) + ", " + copy(inner->getCond()) + "); ";
+    text += "__ae_deadline_enter(__ae_b, &__ae_d" + std::to_string(c.number) + ", " + operand(inner->getCond()) + "); ";
     active.resize(std::min(outer, active.size()));
     cleanups.push_back(c);
     braced(inner->getThen());

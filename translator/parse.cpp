@@ -2,7 +2,8 @@
 //
 // The keywords become macros that only Clang sees. `aesop` is carried by a calling convention, because Clang then treats
 // it as part of the function's type and finds wrong conversions itself; statement keywords ride on an attribute that Clang
-// keeps on every kind of statement. The rest of the shim makes Clang accept what gcc's preprocessor leaves behind.
+// keeps on every kind of statement; behind it stands a loop that nobody runs, so that two keywords in a row (pwait pbranch S) are two
+// statements. The rest of the shim makes Clang accept what gcc's preprocessor leaves behind.
 //
 // Clang's opinion counts only where the translator has to understand the text: in aesop functions, and wherever the
 // qualifier is concerned. Elsewhere the host compiler judges, since the text reaches it unchanged.
@@ -24,10 +25,10 @@ static const char shim[] = R"(
 #define __aesop __attribute__((preserve_most))
 #define __blocking __attribute__((preserve_most))
 #define __aesop_nowait __attribute__((preserve_most, annotate("aesop.nowait")))
-#define __pwait [[clang::suppress("aesop.pwait")]]
-#define __pbranch [[clang::suppress("aesop.pbranch")]]
+#define __pwait [[clang::suppress("aesop.pwait")]] for (;;)
+#define __pbranch [[clang::suppress("aesop.pbranch")]] for (;;)
 #define __pbreak [[clang::suppress("aesop.pbreak")]]
-#define __pshield [[clang::suppress("aesop.pshield")]]
+#define __pshield [[clang::suppress("aesop.pshield")]] for (;;)
 #define __pdeadline [[clang::suppress("aesop.pdeadline")]] if
 #define __pprivate __attribute__((annotate("aesop.pprivate")))
 #define __pshared __attribute__((annotate("aesop.pshared")))
@@ -119,12 +120,16 @@ bool isPprivate(const VarDecl *variable) {
 Keyword statementKeyword(const Stmt *statement, const Stmt **inner) {
     auto *attributed = dyn_cast_or_null<AttributedStmt>(statement);
     if (!attributed) return Keyword::None;
-    if (inner) *inner = attributed->getSubStmt();
+    Keyword found = Keyword::None;
     for (const Attr *attribute : attributed->getAttrs())
         if (auto *suppress = dyn_cast<SuppressAttr>(attribute))
             for (llvm::StringRef name : suppress->diagnosticIdentifiers())
-                if (name.consume_front("aesop.")) return keywordOf(("__" + name).str());
-    return Keyword::None;
+                if (name.consume_front("aesop.")) found = keywordOf(("__" + name).str());
+    if (inner) {
+        *inner = attributed->getSubStmt();
+        if (found == Keyword::Pwait || found == Keyword::Pbranch || found == Keyword::Pshield) *inner = cast<ForStmt>(*inner)->getBody();
+    }
+    return found;
 }
 
 Unit::Unit(const Request &r) : request(r), text(r.text) { keywords = findKeywords(text); }

@@ -102,7 +102,7 @@ struct Plan::Walker {
         branch->parent = context;
         branch->home = pwait;
         branch->statement = s;
-        branch->body = s->getSubStmt();
+        statementKeyword(s, &branch->body);
         plan.contexts.push_back(std::move(made));
         plan.branchOf[s] = branch;
         Context *outer = std::exchange(context, branch);
@@ -121,7 +121,9 @@ struct Plan::Walker {
         context->pwaits.push_back(inner);
         Pwait *outer = std::exchange(pwait, inner);
         scopes.push_back(s);
-        walk(s->getSubStmt());
+        const Stmt *inside = nullptr;
+        statementKeyword(s, &inside);
+        walk(inside);
         scopes.pop_back();
         pwait = outer;
         suspension(s, unit.range(s).end);
@@ -202,6 +204,8 @@ struct Plan::Walker {
             return false;
         }
         if (auto *u = dyn_cast<UnaryExprOrTypeTraitExpr>(s)) {
+            // Of a variable-length array type, sizeof evaluates the size; that is all its children are.
+            if (u->isArgumentType() && isVariablyModified(u->getArgumentType())) return walkAll(u);
             unevaluated(u);
             return false;
         }

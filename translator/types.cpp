@@ -63,9 +63,10 @@ std::string TypeWriter::write(QualType type, std::string inner, unsigned drop) {
     case Type::Pointer: {
         QualType to = cast<PointerType>(t)->getPointeeType();
         std::string star = "*" + (quals.empty() || !inner.empty() ? quals : quals.substr(0, quals.size() - 1)) + inner;
-        QualType bare = to.IgnoreParens();
-        bool wraps = isa<ArrayType>(bare.getTypePtr()) || isa<FunctionType>(bare.getTypePtr()) ||
-                     (isa<AttributedType>(bare.getTypePtr()) && bare->isFunctionType());
+        QualType bare = to;  // what will be written: a name, or an array's or function's declarator
+        while (!isa<TypedefType>(bare.getTypePtr()) && bare.getTypePtr() != bare->getLocallyUnqualifiedSingleStepDesugaredType().getTypePtr())
+            bare = bare->getLocallyUnqualifiedSingleStepDesugaredType();
+        bool wraps = isa<ArrayType>(bare.getTypePtr()) || isa<FunctionType>(bare.getTypePtr());
         return write(to, wraps ? "(" + star + ")" : star, 0);
     }
     case Type::ConstantArray: {
