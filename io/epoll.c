@@ -1,8 +1,9 @@
 /* Engine epoll: waits for readiness, then makes the system call; what has no readiness (files) goes to the pool.
  *
- * Each wait arms its descriptor for one event (EPOLLONESHOT). That is a system call a wait, and it is what makes the engine indifferent to what
- * happens to descriptors outside: one that was closed and opened again behind our back is unknown to epoll, which says so, and is
- * added anew. An event that belongs to an earlier life of the number, or to a duplicate of it, only leads to another attempt.
+ * Each wait arms its descriptor for one event (EPOLLONESHOT). That is a system call a wait, and it is what makes the engine
+ * indifferent to what happens to descriptors outside: one that was closed and opened again behind our back is unknown to epoll,
+ * which says so, and is added anew. An event that belongs to an earlier life of the number, or to a duplicate of it, only leads
+ * to another attempt.
  */
 #include "io.h"
 #include "system.h"

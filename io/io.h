@@ -22,8 +22,8 @@
  *  - A cancelled branch that would have to wait gets -ECANCELED and nothing is started.
  *  - A cancel is a request. The operation stays the device's until the device lets go of it, and the device's result
  *    decides: one that was reached first is delivered (so no accepted connection or opened file gets lost), otherwise -ECANCELED.
- *    A cancelled read, write, send or receive has transferred nothing; a cancelled fsync, ftruncate, fallocate, unlink, ... was not begun.
- *    A cancelled connect may still be under way in the kernel: close the socket.
+ *    A cancelled read, write, send or receive has transferred nothing. Other operations on files (fsync, fallocate, ...) were not begun, or
+ *    have been broken off by the kernel. A cancelled connect may still be under way in the kernel: close the socket.
  *  - -ECANCELED means that and nothing else: should a device or an offloaded function answer so unasked, -EIO is delivered.
  *  - -ENOMEM: no memory for the operation or for its callers' frames; nothing was started.
  *  - EINTR is never seen: the operation is tried again. ECONNABORTED of an accept neither: it waits for the next connection.

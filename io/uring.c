@@ -267,7 +267,8 @@ static const char *missing(struct uring *u, const struct io_uring_params *p) {
         IORING_OP_ACCEPT, IORING_OP_CONNECT, IORING_OP_ASYNC_CANCEL, IORING_OP_FALLOCATE, IORING_OP_OPENAT,  IORING_OP_CLOSE,
         IORING_OP_STATX, IORING_OP_READ,   IORING_OP_WRITE,         IORING_OP_SEND,     IORING_OP_RECV,    IORING_OP_UNLINKAT,
     };
-    const unsigned features = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_RW_CUR_POS | IORING_FEAT_FAST_POLL | IORING_FEAT_EXT_ARG;
+    const unsigned features = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_RW_CUR_POS | IORING_FEAT_FAST_POLL |
+                              IORING_FEAT_EXT_ARG;
     if ((p->features & features) != features) return "the kernel is too old (5.11 has all that is needed)";
     struct io_uring_probe *probe = io_uring_get_probe_ring(&u->ring);
     const char *reason = probe ? NULL : "the kernel does not say what it can do";

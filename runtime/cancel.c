@@ -1,8 +1,9 @@
 /* Cancelling: flag, walk, ask.
  *
- * A cancel sets the flag of every scope that it reaches and asks for the end of each operation that waits there. It has to visit these branches
- * anyway, so "am I cancelled" needs no look-up later: it is one load, made by calls that are about to wait. It resumes nobody and takes no memory;
- * its cost is one visit for each branch and scope below, outside shields; what was cancelled before is skipped.
+ * A cancel sets the flag of every scope that it reaches and asks for the end of each operation that waits there. It has to visit
+ * these branches anyway, so "am I cancelled" needs no look-up later: it is one load, made by calls that are about to wait. It
+ * resumes nobody and takes no memory; its cost is one visit for each branch and scope below, outside shields; what was cancelled
+ * before is skipped.
  */
 #include "runtime.h"
 

@@ -4,10 +4,10 @@
  * stack order. Free lists by size, in steps of 16 bytes, cost a load and a store and no header. What was taken from the system once
  * is kept for the next wave. Larger objects, and those of unusual alignment, go to malloc.
  *
- * Why allocation cannot fail here: a function that suspends has its callers' state on the C stack and nowhere to report to. So the
- * question is asked before: an operation that would have to wait is refused with -ENOMEM unless a reserve is full (ae_may_wait), and if malloc
- * then has nothing for the frames, they come out of the reserve. Only frames larger than the reserve, all together, end the
- * program, with a message, as a stack that overflows would.
+ * Why allocation cannot fail here: a function that suspends has its callers' state on the C stack and nowhere to report to. So
+ * the question is asked before: an operation that would have to wait is refused with -ENOMEM unless a reserve is full
+ * (ae_may_wait), and if malloc then has nothing for the frames, they come out of the reserve. Only frames larger than the
+ * reserve, all together, end the program, with a message, as a stack that overflows would.
  *
  * Under AddressSanitizer, or with -DAE_MALLOC, each object is its own malloc, so that a use after its end is seen.
  */
@@ -68,7 +68,9 @@ static void *reserve_take(ae_worker *w, size_t n, size_t align) {
     w->reserve_at = p + n;
     return p;
 }
-static bool inside(const struct ae_block *block, const void *p) { return (const char *)p > (const char *)block && (const char *)p < block->end; }
+static bool inside(const struct ae_block *block, const void *p) {
+    return (const char *)p > (const char *)block && (const char *)p < block->end;
+}
 static bool from_reserve(const ae_worker *w, const void *p) {
     if (inside(w->reserve, p)) return true;
     for (const struct ae_block *block = w->spent; block; block = block->next)

@@ -1,7 +1,7 @@
 /* The start and the end: settings, the main branch, and what is checked when all is over.
  *
- * A runtime lives exactly as long as __ae_main() runs. The only state outside of it is what aesop_configure() was told, and which worker the
- * thread runs.
+ * A runtime lives exactly as long as __ae_main() runs. The only state outside of it is what aesop_configure() was told, and which
+ * worker the thread runs.
  */
 #include "runtime.h"
 #include <aesop/runtime.h>
@@ -64,8 +64,10 @@ static struct wanted settings(ae_worker *w) {
     unsigned long n, more;
     w->fifo = chosen.fifo;
     w->report_after = 1000000000;
-    if ((value = setting("AESOP_ENGINE")) && !(wanted.engine = ae_engine_named(value))) wrong("AESOP_ENGINE", value, "an engine; there are uring and epoll");
-    if ((value = setting("AESOP_QUEUE")) && queue_named(value, &w->fifo) < 0) wrong("AESOP_QUEUE", value, "an order; there are hot and fifo");
+    if ((value = setting("AESOP_ENGINE")) && !(wanted.engine = ae_engine_named(value)))
+        wrong("AESOP_ENGINE", value, "an engine; there are uring and epoll");
+    if ((value = setting("AESOP_QUEUE")) && queue_named(value, &w->fifo) < 0)
+        wrong("AESOP_QUEUE", value, "an order; there are hot and fifo");
     if ((value = setting("AESOP_POOL"))) {
         if (!numbers(value, 1, POOL_MOST, &n, NULL)) wrong("AESOP_POOL", value, "a number of threads from 1 to 1024");
         wanted.pool = (int)n;

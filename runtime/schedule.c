@@ -1,11 +1,12 @@
 /* The loop: resumes ready branches, and when there are none, waits for devices and time.
  *
- * Order. `hot` is a stack: the branch whose operation was completed last goes on first, while what it works on is still in the caches.
- * A stack starves those at its bottom, so every AE_OLD_EVERY-th branch is the one that has been ready longest: the whole stack is then turned over
- * into the line, oldest first, which costs each branch one more store. The line is also where yields go, and everything in the order `fifo`.
+ * Order. `hot` is a stack: the branch whose operation was completed last goes on first, while what it works on is still in the
+ * caches. A stack starves those at its bottom, so every AE_OLD_EVERY-th branch is the one that has been ready longest: the whole
+ * stack is then turned over into the line, oldest first, which costs each branch one more store. The line is also where yields
+ * go, and everything in the order `fifo`.
  *
- * A turn resumes at most so many branches (AE_BATCH) before it looks at devices and timers again, so branches that never wait for anything outside cannot
- * keep others from their results.
+ * A turn resumes at most so many branches (AE_BATCH) before it looks at devices and timers again, so branches that never wait for
+ * anything outside cannot keep others from their results.
  */
 #include "runtime.h"
 #include <stdarg.h>

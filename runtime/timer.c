@@ -1,7 +1,8 @@
 /* Time: aesop_timer, deadlines, and yielding.
  *
- * One heap holds the timers of waiting branches and the armed deadlines, nearest first, four children a node (half as deep as a binary one,
- * and a node's children share a cache line). Each entry's owner knows its index, so that a cancel or the end of a deadline removes it at once.
+ * One heap holds the timers of waiting branches and the armed deadlines, nearest first, four children a node (half as deep as a
+ * binary one, and a node's children share a cache line). Each entry's owner knows its index, so that a cancel or the end of a
+ * deadline removes it at once.
  *
  * Nothing ends too early. The loop's clock (a.now) stands still while branches run, however long they compute, so a timer reads the
  * time afresh. A deadline notes a.now on entry, because entering costs next to nothing, and is put right when it is armed: it

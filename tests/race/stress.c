@@ -1,12 +1,12 @@
 /* Random programs on a simulated device, against an oracle:  stress [first_seed [seeds]]
  *
- * The device is an engine like any other: it decides by a seeded coin whether an operation has to wait, when it completes, in which order, whether a
- * cancel is honoured at once, later or not at all, and when it lets go of the record. Time is virtual. The order of the ready
- * queue and the length of the loop's turns change at random: nobody may depend on them.
+ * The device is an engine like any other: it decides by a seeded coin whether an operation has to wait, when it completes, in
+ * which order, whether a cancel is honoured at once, later or not at all, and when it lets go of the record. Time is virtual. The
+ * order of the ready queue and the length of the loop's turns change at random: nobody may depend on them.
  *
  * Checked for each seed, at 0, 50 and 100 % waiting:
- *   cancellation  for each pending, ready and timed branch, the flags against the definition, by looking up the whole tree; a cancel reaches only what is
- *                 cancelled; nothing is started in a cancelled scope; each pending operation of a cancelled branch was asked, once
+ *   cancellation  for each pending, ready and timed branch, the flags against the definition, by looking up the whole tree; a cancel
+ *                 reaches only what is cancelled; nothing is started in a cancelled scope; each pending operation of a cancelled branch was asked, once
  *   operations    begun = completed + cancelled; a result is what the device said
  *   results       against the same program as plain C where the order cannot matter
  *   joins         no pwait goes on early (branches count), none hangs
@@ -313,7 +313,7 @@ static void one_seed(uint64_t seed) {
 int main(int argc, char **argv) {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1, count = argc > 2 ? strtoull(argv[2], NULL, 10) : 2000;
     for (uint64_t s = first; s < first + count; s++) one_seed(s ? s : 1);
-    printf("ok: %llu seeds, %ld operations, %ld of %ld cancelled, %ld s of virtual time\n", (unsigned long long)count, total_ops, total_cancelled,
-           total_asked, total_time / 1000000000);
+    printf("ok: %llu seeds, %ld operations, %ld of %ld cancelled, %ld s of virtual time\n", (unsigned long long)count, total_ops,
+           total_cancelled, total_asked, total_time / 1000000000);
     return 0;
 }

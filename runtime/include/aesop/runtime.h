@@ -2,7 +2,7 @@
  *
  * What the program says here can be overruled by whoever runs it, through the environment:
  *   AESOP_ENGINE=uring|epoll   who drives devices. Where the kernel refuses io_uring, one line on stderr says why and epoll is used.
- *   AESOP_QUEUE=hot|fifo       which ready branch goes on next: the one whose operation was completed last (caches are still warm), or first.
+ *   AESOP_QUEUE=hot|fifo       which ready branch goes on next: the one that became ready last (caches are still warm), or first
  *   AESOP_POOL=N               threads at most for blocking calls, 1 to 1024
  * A value that does not exist ends the program at its start, with exit status 2. And for tests:
  *   AESOP_SUSPEND=PERCENT[:SEED]    so many of the calls that need not wait suspend anyway, chosen by a seeded coin
