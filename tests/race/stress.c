@@ -6,7 +6,8 @@
  *
  * Checked for each seed, at 0, 50 and 100 % waiting:
  *   cancellation  for each pending, ready and timed branch, the flags against the definition, by looking up the whole tree; a cancel
- *                 reaches only what is cancelled; nothing is started in a cancelled scope; each pending operation of a cancelled branch was asked, once
+ *                 reaches only what is cancelled; nothing is started in a cancelled scope; each pending operation of a cancelled branch
+ *                 was asked, once
  *   operations    begun = completed + cancelled; a result is what the device said
  *   results       against the same program as plain C where the order cannot matter
  *   joins         no pwait goes on early (branches count), none hangs
