@@ -5,6 +5,7 @@
 #include <aesop/file.h>
 #include <errno.h>
 #include <linux/openat2.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
