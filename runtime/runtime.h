@@ -95,6 +95,8 @@ struct ae_worker {
     bool report_leaks;
 };
 
+_Static_assert(sizeof(struct __ae_branch_head) <= 96, "a waiting branch with four words of variables fits 128 bytes");
+
 static inline ae_worker *ae_worker_of(const ae_branch *b) { return (ae_worker *)(void *)b->w; }
 
 /* --- frame.c --- */
