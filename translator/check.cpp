@@ -223,8 +223,9 @@ private:
             break;
         }
         if (isa<ReturnStmt>(s)) {
-            if (auto *b = branch(); b && b->lonely)
-                unit.error(at, "'return' in a lonely branch: nobody waits for its value; end the branch with 'pbreak'");
+            for (auto &a : around)
+                if (a.lonely)
+                    return unit.error(at, "'return' in a lonely branch: nobody waits for its value; end the branch with 'pbreak'");
         } else if (isa<BreakStmt>(s) || isa<ContinueStmt>(s)) {
             lookAtBreak(s, isa<ContinueStmt>(s));
         } else if (auto *g = dyn_cast<GotoStmt>(s)) {

@@ -297,13 +297,19 @@ public:
         head.erase(0, skipSpace(head, 0));
         while (!head.empty() && isWhitespace(head.back())) head.pop_back();
 
+        std::string again = head;
+        if (head.find('{') != std::string::npos) {  // it defines a type: that can stand only once
+            again = plan.function->getStorageClass() == SC_Static ? "static " : "";
+            again += fn.declareAssignable(plan.function->getReturnType(), fn.name == "main" ? "__ae_user_main" : fn.name, at) + "(" + parameters() + ")";
+            if (plan.function->getReturnType()->isFunctionPointerType()) unit.error(at, "give the type in this declaration a declaration of its own");
+        }
         std::string out = mark(declarator.begin) + head + ";\n" + moved;
         for (auto &b : plan.boxes) out += box(*b);
         for (auto &c : plan.contexts)
             if (FunctionWriter::hasFrame(*c)) out += structure(*c);
         for (auto &c : plan.contexts) out += prototypes(*c);
         for (std::size_t i = plan.contexts.size(); i-- > 0;) out += function(*plan.contexts[i]);
-        out += mark(declarator.begin) + head + mark(declarator.end) + " { " + enter() + " }\n";
+        out += mark(declarator.begin) + again + mark(declarator.end) + " { " + enter() + " }\n";
         for (auto &c : plan.contexts) out += resume(*c);
         return out;
     }
@@ -388,12 +394,15 @@ private:
 
     std::string bodyHead(const Context &c) {
         if (c.isBranch()) return "static void " + fn.bodyName(c) + "(" + fn.frameType(c) + " *__ae_m, int __ae_resumed)";
-        std::string parameters = "struct __ae_branch *__ae_b";
-        if (FunctionWriter::hasFrame(c)) parameters += ", " + fn.frameType(c) + " *__ae_fr, int __ae_resumed";
-        for (auto *p : plan.function->parameters())
-            if (p->getIdentifier()) parameters += ", " + fn.declareAssignable(parameterType(p), p->getNameAsString(), unit.begin(p->getLocation()));
+        std::string all = parameters(FunctionWriter::hasFrame(c) ? ", " + fn.frameType(c) + " *__ae_fr, int __ae_resumed" : "");
         return inlined(unit.request) +
-               fn.declareAssignable(plan.function->getReturnType(), fn.bodyName(c) + "(" + parameters + ")", at);
+               fn.declareAssignable(plan.function->getReturnType(), fn.bodyName(c) + "(" + all + ")", at);
+    }
+    std::string parameters(const std::string &own = "") {
+        std::string s = "struct __ae_branch *__ae_b" + own;
+        for (auto *p : plan.function->parameters())
+            if (p->getIdentifier()) s += ", " + fn.declareAssignable(parameterType(p), p->getNameAsString(), unit.begin(p->getLocation()));
+        return s;
     }
     QualType parameterType(const ParmVarDecl *p) {
         return isVaList(unit.context(), p->getType()) ? p->getOriginalType() : p->getType();
@@ -459,7 +468,9 @@ private:
             }
         } else {
             out += fn.frameEnd(c);
-            if (isMain(plan.function) && !plan.function->getReturnType()->isVoidType()) out += "return 0; ";
+            bool returnsAtJoin = false;  // the C compiler cannot see that a join always returns
+            for (auto &p : plan.pwaits) returnsAtJoin |= p->returns;
+            if (isMain(plan.function) || returnsAtJoin) out += w.returnsNothing() + " ";
         }
         return out + "}\n";
     }

@@ -58,6 +58,7 @@ public:
     BodyWriter(FunctionWriter &fn, Context &context);
 
     void write();  // fills the members below
+    std::string returnsNothing();  // what a function returns when nobody looks at it
 
     std::string text;                      // of the statements
     std::vector<std::string> cases;        // of the switch at the top: "x = fr->x; goto __ae_1;"
@@ -97,7 +98,7 @@ private:
     void statement(const clang::Stmt *s);
     void braced(const clang::Stmt *s);     // as the body of an if or a loop
     void copyStatement(const clang::Stmt *s);
-    void compound(const clang::CompoundStmt *s);
+    void compound(const clang::CompoundStmt *s, bool opensBox = true);
     void declaration(const clang::DeclStmt *s);
     void declare(const clang::VarDecl *d);
     std::string initialize(const Variable &v);
@@ -120,7 +121,6 @@ private:
     void unwind(std::size_t depth, const VariableSet &liveAtJoin);
     void join(Pwait *p, const VariableSet &liveAtJoin);
     void returnFrom(Pwait *p, bool always);
-    std::string returnsNothing();
     std::size_t depthOf(const clang::LabelDecl *label);
 
     // expressions: afterwards the text of e holds no resume point

@@ -158,11 +158,11 @@ void BodyWriter::closeBlock(std::size_t depth) {
     }
 }
 
-void BodyWriter::compound(const CompoundStmt *s) {
+void BodyWriter::compound(const CompoundStmt *s, bool opensBox) {
     line(s);
     text += "{ ";
     std::size_t depth = cleanups.size();
-    openBox(s);
+    if (opensBox) openBox(s);
     for (const Stmt *child : s->body()) statement(child);
     text += mark(unit.range(s).end - 1);
     closeBlock(depth);
@@ -339,16 +339,19 @@ void BodyWriter::forStatement(const ForStmt *s) {
 }
 
 void BodyWriter::switchStatement(const SwitchStmt *s) {
-    std::size_t outer = active.size();
-    bool wraps = waits(s->getCond());
+    std::size_t outer = active.size(), depth = cleanups.size();
+    auto *block = dyn_cast<CompoundStmt>(s->getBody());
+    bool wraps = waits(s->getCond()) || plan.boxOf.count(s->getBody());
     if (wraps) text += "{ ";
     hoist(s->getCond());
+    if (block) openBox(block);  // before the switch: nothing in front of its first label is executed
     text += "switch (" + copy(s->getCond()) + ") ";
     active.resize(std::min(outer, active.size()));
     breakables.push_back({s, cleanups.size(), ""});
-    if (isa<CompoundStmt>(s->getBody())) statement(s->getBody());
+    if (block) compound(block, false);
     else braced(s->getBody());
     breakables.pop_back();
+    closeBlock(depth);
     if (wraps) text += "} ";
 }
 

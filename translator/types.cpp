@@ -52,6 +52,7 @@ std::string TypeWriter::write(QualType type, std::string inner, unsigned drop) {
             return base(quals, (d->getKindName() + " " + d->getName()).str(), inner);
         }
         if (auto *alias = d->getTypedefNameForAnonDecl()) return base(quals, alias->getNameAsString(), inner);
+        if (auto *e = dyn_cast<EnumDecl>(d); e && !e->getIntegerType().isNull()) return write(e->getIntegerType().withCVRQualifiers(cvr), inner, drop);
         problem = "a value of an unnamed type is kept over a call that may wait; give the type a name";
         return base(quals, "int", inner);
     }
