@@ -167,6 +167,24 @@ static void t_fair(void) { /* two branches keep each other at the top of the sta
     CHECK(seen_after >= 0 && seen_after < 200, seen_after);
     ball[0].posted = false;
 }
+static int finished;
+static void note_finish(struct node *n) { n->v = ++finished; }
+static void t_busy(void) { /* a branch that is always ready keeps nobody from timers, sockets and threads */
+    int fd[2];
+    pair(fd, SOCK_STREAM);
+    finished = 0;
+    struct node *yields = node(N_YIELD), *busy = c(note_finish, NULL), *others = c(note_finish, NULL);
+    for (int i = 0; i < 7; i++) { /* two million: the same nodes over and over */
+        struct node *eight = node(N_SEQ);
+        for (int k = 0; k < KIDS; k++) eight->kid[eight->kids++] = yields;
+        yields = eight;
+    }
+    struct node *s = SEQ(timer(1), SEND(fd[1], "x", 1), timer(1), CALL(noop, 0), SEND(fd[1], "y", 1));
+    run(PAR(SEQ(yields, busy), s, SEQ(RECV(fd[0], buf[0], 1), RECV(fd[0], buf[0], 1), others)));
+    SAME(others->v, 1);
+    SAME(busy->v, 2);
+    unpair(fd);
+}
 static struct aesop_stats stats;
 static void look(struct node *n) {
     (void)n;
@@ -264,7 +282,7 @@ static void t_ends(void) {
 }
 
 static const struct test tests[] = {
-    T(many), T(many_cancelled), T(many_born_cancelled), T(race_recv), T(race_accept), T(signals), T(no_memory), T(slots), T(fair),
+    T(many), T(many_cancelled), T(many_born_cancelled), T(race_recv), T(race_accept), T(signals), T(no_memory), T(slots), T(fair), T(busy),
     T(stats), T(ends),
 };
 int main(int argc, char **argv) { return run_tests(argc, argv, tests, sizeof tests / sizeof *tests); }
