@@ -201,7 +201,7 @@ static void t_stats(void) {
     struct node *r = RECV(fd[0], buf[0], 1);
     run(SEQ(LONELY(timer(20), timer(20)), PAR(DEADLINE(15, r), timer(10), SEQ(timer(3), c(look, NULL)))));
     SAME(strcmp(stats.engine, engine), 0);
-    SAME(strcmp(stats.queue, "fifo"), 0);
+    SAME(strcmp(stats.queue, getenv("AESOP_QUEUE") ? getenv("AESOP_QUEUE") : "fifo"), 0); /* who runs it has the last word */
     SAME(stats.branches, 6);
     SAME(stats.lonely, 2);
     SAME(stats.operations, 1);
