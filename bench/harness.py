@@ -5,8 +5,9 @@ A benchmark is a folder bench/NAME with a bench.py that has a docstring (its fir
 and machine.txt, so that a number can be traced to the command, the commit and the machine that made it.
 
 Why several processes: the layout of code and memory shifts single rows by tens of percent, which more repeats in one process only
-measure more precisely. Memory is laid out anew in each process, code in each link (calls/bench.py does that). The process is therefore the unit of the statistics: a row's value is the
-median over the processes of each process's median, and its interval comes from resampling processes.
+measure more precisely. Memory is laid out anew in each process, code in each link (calls/bench.py does that). The process is therefore
+the unit of the statistics: a row's value is the median over the processes of each process's median, and its interval comes from
+resampling processes.
 """
 import argparse
 import datetime

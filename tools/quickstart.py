@@ -146,8 +146,8 @@ def table(options, program, folder):
             finally:
                 server.kill()
             latency = result["latency"]
-            print(row(engine, name, [f"{result['ops_per_second']:.0f}"] + [microseconds(latency[key]) for key in ("min", "q1", "median", "q3", "max")]
-                      + [f"{peak / 1024:.1f} MiB"]), flush=True)
+            times = [microseconds(latency[key]) for key in ("min", "q1", "median", "q3", "max")]
+            print(row(engine, name, [f"{result['ops_per_second']:.0f}", *times, f"{peak / 1024:.1f} MiB"]), flush=True)
             measured += 1
     return measured
 

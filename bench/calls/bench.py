@@ -164,7 +164,8 @@ def report(context, result, memory):
     text = (f"# bench/run calls\n\n{harness.table(header, rows)}\n\n"
             f"{harness.table(['bytes of resident memory for one branch', 'min', 'median', 'target'], spent)}\n\n"
             + "\n".join(f"- {name}: {value}" for name, value in facts) + "\n")
-    names = ["row", "min", "median", "plain_median"] + [f"{p}_{w}" for p in ("to_plain", "to_callback") for w in ("min", "median", "low", "high")]
+    names = ["row", "min", "median", "plain_median"]
+    names += [f"to_{peer}_{what}" for peer in ("plain", "callback") for what in ("min", "median", "low", "high")]
     comment = "".join(f"# {name}: {value}\n" for name, value in facts)
     context.write("machine.txt", "".join(f"{name}: {value}\n" for name, value in facts))
     print("\n" + text)
