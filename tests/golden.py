@@ -170,14 +170,15 @@ GENERATED = ("__ae_", "preserve_most", "clang::suppress", "aesop/abi.h")
 
 
 def expected_errors(path):
-    """Lines `LINE:COL[,COL]: error: words & words`; the columns are alternatives, gcc's and clang's habits where they differ."""
+    """Lines `[HEADER:]LINE:COL[,COL]: error: words & words`; the columns are alternatives, gcc's and clang's habits where they differ."""
     found = []
     for row in path.read_text().splitlines():
         if not row.strip() or row.startswith("#"):
             continue
-        match = re.match(r"(\d+):([\d,]+): error: (.*)$", row)
+        match = re.match(r"(?:([^\s:]+):)?(\d+):([\d,]+): error: (.*)$", row)
         assert match, f"{path.name}: cannot read: {row}"
-        found.append((int(match[1]), [int(c) for c in match[2].split(",")], [word.strip().lower() for word in match[3].split(" & ")]))
+        columns, words = [int(c) for c in match[3].split(",")], [word.strip().lower() for word in match[4].split(" & ")]
+        found.append((match[1] or path.with_suffix(".ae").name, int(match[2]), columns, words))
     return found
 
 
@@ -202,28 +203,29 @@ def check_caret(rows, at, source, line, column):
 
 def match_errors(test, text):
     """Compares aecc's messages with NAME.err; returns a list of complaints."""
-    rows, source = text.splitlines(), test.read_text().splitlines()
+    rows, expected = text.splitlines(), expected_errors(test.with_suffix(".err"))
+    source = {name: (test.parent / name).read_text().splitlines() for name in {test.name} | {entry[0] for entry in expected}}
     wrong, seen = [], []
     for at, row in enumerate(rows):
         match = HEAD.match(row)
         if not match or match["kind"] not in ("error", "fatal error"):
             continue
-        file, line, column = match["file"], int(match["line"]), int(match["column"])
-        if Path(file).name != test.name:
+        file, line, column = Path(match["file"]).name, int(match["line"]), int(match["column"])
+        if file not in source:
             wrong.append(f"an error in another file: {row}")
             continue
-        trouble = check_caret(rows, at, source, line, column)
+        trouble = check_caret(rows, at, source[file], line, column)
         if trouble:
             wrong.append(f"{row}: {trouble}")
-        seen.append((line, column, match["message"], row))
-    for line, columns, words in expected_errors(test.with_suffix(".err")):
-        fits = [entry for entry in seen if entry[0] == line and entry[1] in columns and all(word in entry[2].lower() for word in words)]
+        seen.append((file, line, column, match["message"], row))
+    for file, line, columns, words in expected:
+        near = [entry for entry in seen if entry[:2] == (file, line)]
+        fits = [entry for entry in near if entry[2] in columns and all(word in entry[3].lower() for word in words)]
         if fits:
             seen.remove(fits[0])
             continue
-        near = [entry for entry in seen if entry[0] == line]
-        wrong.append(f"missing: {line}:{columns[0]}: error: {' & '.join(words)}" + (f"   (there is: {near[0][3]})" if near else ""))
-    wrong += [f"not expected: {entry[3]}" for entry in seen if not any(entry[3] in text for text in wrong)]
+        wrong.append(f"missing: {file}:{line}:{columns[0]}: error: {' & '.join(words)}" + (f"   (there is: {near[0][4]})" if near else ""))
+    wrong += [f"not expected: {entry[4]}" for entry in seen if not any(entry[4] in text for text in wrong)]
     wrong += [f"names generated code: {row}" for row in rows for word in GENERATED if word in row][:3]
     return wrong
 
