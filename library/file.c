@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -66,12 +67,15 @@ int aesop_close_file(struct __ae_branch *b, int fd) {
 
 /* --- without waiting --- */
 
+static size_t direct_size(size_t size) { return size ? (size + AESOP_DIRECT - 1) / AESOP_DIRECT * AESOP_DIRECT : AESOP_DIRECT; }
 void *aesop_direct_alloc(size_t size) {
-    if (size > SIZE_MAX - AESOP_DIRECT) return NULL;
-    size_t rounded = (size + AESOP_DIRECT - 1) / AESOP_DIRECT * AESOP_DIRECT;
-    return aligned_alloc(AESOP_DIRECT, rounded ? rounded : AESOP_DIRECT);
+    if (size > PTRDIFF_MAX - AESOP_DIRECT) return NULL;
+    void *p = mmap(NULL, direct_size(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
 }
-void aesop_direct_free(void *p) { free(p); }
+void aesop_direct_free(void *p, size_t size) {
+    if (p) munmap(p, direct_size(size));
+}
 
 /* --- blocking, on a thread of the pool --- */
 

@@ -1,5 +1,6 @@
 """A file server under test, and a client that may misbehave: what the programs beside this one share. Standard library only."""
 import errno
+import itertools
 import os
 import re
 import resource
@@ -259,12 +260,12 @@ def engines():
     return ["uring", "epoll"]
 
 
-def run(tests, engine_list):
-    """Each test on each engine; prints the results and returns the exit status."""
+def run(*groups):
+    """Groups of (tests, engines): each test on each engine. Prints the results and returns the exit status."""
     counts = {"ok": 0, "FAIL": 0, "skip": 0}
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
-    for test in tests:
-        for engine in engine_list:
+    for tests, names in groups:
+        for test, engine in itertools.product(tests, names):
             name = f"{test.__name__.replace('_', '-')} {engine}".strip()
             if words and not any(word in name for word in words):
                 continue

@@ -540,7 +540,7 @@ def options(folder, engine):
 
 if __name__ == "__main__":
     found = start()
-    sys.exit(run([all_requests, all_requests_suspended, byte_by_byte, missing_file, special_files, climbing_out, beyond_the_limit, not_a_request,
-                  cut_short, vanishing, stalling, not_reading, full_disk, without_direct, file_size_limit, read_only_folder,
-                  descriptors_exhausted, thousand_clients, memory_of_idle_clients, terminate_idle, terminate_busy, terminate_stalled,
-                  terminate_exhausted, memory_exhausted, mixed_at_random, options], found))
+    sys.exit(run(([all_requests, all_requests_suspended, byte_by_byte, missing_file, special_files, climbing_out, beyond_the_limit, not_a_request,
+                   cut_short, vanishing, stalling, not_reading, full_disk, without_direct, file_size_limit, read_only_folder,
+                   descriptors_exhausted, thousand_clients, memory_of_idle_clients, terminate_idle, terminate_busy, terminate_stalled,
+                   terminate_exhausted, memory_exhausted, mixed_at_random, options], found)))

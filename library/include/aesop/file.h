@@ -19,10 +19,11 @@
 /* O_DIRECT moves data between the disk and the caller's memory without a copy in the kernel. Address, offset and length must then be multiples of
  * AESOP_DIRECT (enough for every common disk); a file system may refuse it, with -EINVAL from open or from the first transfer. */
 enum { AESOP_DIRECT = 4096 };
-/* Memory for it: size bytes, rounded up to a multiple of AESOP_DIRECT, not initialized. Null when there is none. Freed with aesop_direct_free(),
- * which takes null too. */
+/* Memory for it: size bytes, rounded up to a multiple of AESOP_DIRECT, zeros. Straight from the kernel, and given back to it: keep what you use often.
+ * (malloc is no good for this. Debian 12's, asked for aligned blocks, grows without end: it does not find again those that were freed.)
+ * Null when there is none. aesop_direct_free() takes the size that was asked for, and null too. */
 void *aesop_direct_alloc(size_t size);
-void aesop_direct_free(void *p);
+void aesop_direct_free(void *p, size_t size);
 
 #ifdef __AESOP__
 /* Opens a file. flags: O_RDONLY, O_CREAT, O_DIRECT, ... as open(2); O_CLOEXEC is added. mode: permissions of a new file, less the umask.
