@@ -136,7 +136,8 @@ private:
     FunctionDecl *function;
     std::vector<Around> around;
     std::map<const LabelDecl *, std::vector<Around>> labels;
-    bool waits = false;
+    bool waits = false, scopes = false;
+    std::vector<SourceLocation> indirect;                              // computed gotos
     std::vector<std::pair<SourceLocation, std::string>> notOverAWait;  // errors if the function waits anywhere
 
     // Runs `inside` with what statement s puts around its parts.
@@ -217,7 +218,11 @@ private:
         case Keyword::Pbranch:
             return lookAtBranch(s);
         case Keyword::Pwait:
-            waits = true;
+            waits = scopes = true;
+            return;
+        case Keyword::Pshield:
+        case Keyword::Pdeadline:
+            scopes = true;
             return;
         default:
             break;
@@ -235,9 +240,8 @@ private:
                 if (it->kind != Around::Loop)
                     return unit.error(at, "the switch around would jump into this " + quote(kindName(it->kind)) +
                                               "; move the label out of it, or the switch into it");
-        } else if (isa<IndirectGotoStmt>(s) || isa<AddrLabelExpr>(s)) {
-            notOverAWait.push_back({at, "a label's address is used in a function that may wait, where it would not be valid after the wait; "
-                                        "use a switch instead"});
+        } else if (isa<IndirectGotoStmt>(s)) {
+            indirect.push_back(at);
         } else if (auto *call = dyn_cast<CallExpr>(s)) {
             lookAtCall(call);
         } else if (auto *d = dyn_cast<DeclStmt>(s)) {
@@ -250,6 +254,7 @@ private:
     }
 
     void lookAtBranch(const Stmt *s) {
+        scopes = true;
         if (!inPwait()) return;
         for (auto it = around.rbegin(); it != around.rend() && it->kind != Around::Pwait; ++it) {
             if (it->kind == Around::Branch) return;
@@ -306,6 +311,10 @@ private:
     }
 
     void impossible() {
+        for (SourceLocation at : indirect)
+            if (scopes)
+                unit.error(at, "a computed goto in a function with pwait, pbranch, pshield or pdeadline: it is not known which of them it would "
+                               "leave; use a switch");
         if (!waits) return;
         for (auto &[at, message] : notOverAWait) unit.error(at, message);
     }

@@ -33,7 +33,9 @@ std::size_t endOfString(const std::string &text, std::size_t at) {
 }
 
 // A word that goes on behind a backslash at the line's end.
-bool splicedWord(const std::string &text, std::size_t at) { return text.compare(at, 2, "\\\n") == 0 && at + 2 < text.size() && isWord(text[at + 2]); }
+bool splicedWord(const std::string &text, std::size_t at) {
+    return text.compare(at, 2, "\\\n") == 0 && at + 2 < text.size() && isWord(text[at + 2]);
+}
 
 std::size_t endOfToken(const std::string &text, std::size_t at) {
     static const char *const longer[] = {"<<=", ">>=", "...", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&",
@@ -188,8 +190,9 @@ Place findPlace(const std::string &text, std::size_t offset) {
             found.tokens.insert(found.tokens.end(), tokens.begin(), tokens.end());
             if (!passed && offset <= end) {
                 passed = true;
-                for (auto place = stack.rbegin(); place != stack.rend(); ++place) {
-                    if (!place->first.empty() && place->first[0] != '<') found.included.push_back(place->first + ":" + std::to_string(place->second));
+                for (auto from = stack.rbegin(); from != stack.rend(); ++from) {
+                    if (from->first.empty() || from->first[0] == '<') continue;
+                    found.included.push_back(from->first + ":" + std::to_string(from->second));
                 }
             }
             now.line++;
@@ -284,7 +287,9 @@ namespace {
 
 struct Style {
     bool colour = false;
-    std::string paint(const char *code, const std::string &text) const { return colour ? std::string("\33[") + code + "m\33[K" + text + "\33[m\33[K" : text; }
+    std::string paint(const char *code, const std::string &text) const {
+        return colour ? std::string("\33[") + code + "m\33[K" + text + "\33[m\33[K" : text;
+    }
 };
 
 const char *const boldCode = "01", *const caretCode = "01;32";
@@ -332,7 +337,8 @@ std::string place(const Location &location) {
 void showOne(const Diagnostic &diagnostic, const Location &location, const Style &style, const std::string &option, std::FILE *out) {
     const char *code = severityCode(diagnostic.severity);
     std::string tail = option.empty() ? "" : " [" + style.paint(code, "-W" + option) + "]";
-    std::fprintf(out, "%s %s%s%s\n", style.paint(boldCode, place(location)).c_str(), style.paint(code, severityName(diagnostic.severity)).c_str(),
+    std::string kind = style.paint(code, severityName(diagnostic.severity));
+    std::fprintf(out, "%s %s%s%s\n", style.paint(boldCode, place(location)).c_str(), kind.c_str(),
                  diagnostic.message.c_str(), tail.c_str());
     showLine(location, style, code, out);
     if (location.macro.empty()) return;

@@ -61,10 +61,12 @@ int start(int argc, char **argv) {
         complain("fatal error", "no input files\ncompilation terminated.");
         return 1;
     }
-    if (options.hasAesop() || options.mode == Mode::EmitC) return compileAndLink(options, host);
+    std::vector<std::string> libraries = runtimeLibraries(options, host, {});
+    bool linksForTcc = host.kind == HostKind::Tcc && !libraries.empty();
+    if (options.hasAesop() || options.mode == Mode::EmitC || linksForTcc) return compileAndLink(options, host);
     std::vector<std::string> command = host.command;
     for (const std::string &word : withoutOwn(options)) command.push_back(word);
-    for (const std::string &word : runtimeLibraries(options, host, {})) command.push_back(word);
+    for (const std::string &word : libraries) command.push_back(word);
     handOver(command);
 }
 

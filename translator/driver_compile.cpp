@@ -80,7 +80,8 @@ Result resultFromBytes(const std::string &bytes) {
 
 void reportInternalError(const std::string &source, int status) {
     std::string how = "ended with status " + std::to_string(WEXITSTATUS(status));
-    if (WIFSIGNALED(status)) how = std::string("was ended by signal ") + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
+    int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (signal) how = "was ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
     complain("internal error", "the translator " + how + " while it worked on '" + source + "'");
     std::fprintf(stderr, "This is a defect of aecc, whatever the source says. Please report it, and attach\n"
                          "  - the output of `aecc --version`\n"
@@ -100,6 +101,7 @@ int translateText(const Options &options, const Host &host, const std::string &s
     request.standard = options.standard;
     request.optimize = options.optimize;
     request.nativeAttributes = host.kind != HostKind::Tcc;
+    request.hostIsGcc = host.kind == HostKind::Gcc;
     request.disabledWarnings = options.warnings.disabled;
     request.frameWarning = options.warnings.frameSize;
     std::string bytes;
@@ -177,7 +179,8 @@ int compileText(const Options &options, const Host &host, const std::string &sou
     command.push_back(host.kind == HostKind::Tcc ? "-xc" : "-xcpp-output");
     if (options.mode == Mode::SyntaxOnly) command.push_back("-fsyntax-only");
     else command.insert(command.end(), {options.mode == Mode::Assembly ? "-S" : "-c", "-o", output});
-    if (options.saveTemps && host.kind != HostKind::Tcc) command.push_back(options.saveTempsBesideOutput ? "-save-temps=obj" : "-save-temps");
+    if (options.saveTemps && host.kind != HostKind::Tcc)
+        command.push_back(options.saveTempsBesideOutput ? "-save-temps=obj" : "-save-temps");
     std::string named;
     if (options.saveTemps) named = savedName(options, source, ".ae.c");
     // clang names what it makes beside a temporary object after its input.
@@ -219,7 +222,8 @@ bool isSource(const Argument &argument) {
     std::string name = baseName(argument.words[0]);
     std::size_t dot = name.rfind('.');
     std::string suffix = dot == std::string::npos ? "" : name.substr(dot);
-    return !suffix.empty() && suffix != ".o" && suffix != ".a" && suffix != ".so" && suffix != ".lo" && name.find(".so.") == std::string::npos;
+    bool object = suffix == ".o" || suffix == ".lo" || suffix == ".a" || suffix == ".so" || name.find(".so.") != std::string::npos;
+    return !suffix.empty() && !object;
 }
 
 // Above what any kernel takes as arguments the words go through a response file, as they have come.
@@ -289,12 +293,45 @@ int dependByMarkers(const Options &options, const Host &host) {
     return writeFile(file, rules) ? 0 : 1;
 }
 
+// tcc's own linker (0.9.27) knows no thread-local storage, which the runtime uses: another compiler links what tcc has compiled.
+int linkForTcc(const Options &options, const Host &host, const Host &linker, std::vector<std::string> objects) {
+    Options all = options;
+    std::vector<std::string> ordered;
+    std::size_t next = 0, number = objects.size();
+    for (Argument &argument : all.arguments) {
+        if (argument.isInput && argument.language != Language::Other) {
+            ordered.push_back(objects[next++]);
+        } else if (isSource(argument)) {
+            std::vector<std::string> command = host.command;
+            for (const Argument &other : options.arguments) {
+                if (other.isInput || !(other.steps & (ToPreprocess | ToCompile))) continue;
+                command.insert(command.end(), other.words.begin(), other.words.end());
+            }
+            std::string object = temporaryFolder() + "/" + std::to_string(number++) + "-" + withSuffix(baseName(argument.words[0]), ".o");
+            if (argument.explicitLanguage == "c") command.push_back("-xc");
+            command.insert(command.end(), {"-c", "-o", object, argument.words[0]});
+            if (int status = run({command})) return status;
+            argument.language = Language::AesopOutput; // stands for its object from here on
+            ordered.push_back(object);
+        }
+    }
+    std::vector<std::string> command = linker.command;
+    command.insert(command.end(), {"-no-pie", "-Wl,-z,noexecstack"}); // as tcc links; its objects do not say so
+    for (const std::string &word : hostWords(all, ordered, false)) command.push_back(word);
+    for (const std::string &word : runtimeLibraries(options, linker, ordered)) command.push_back(word);
+    if (options.verbose) complain("running", joined(command));
+    return run({shortened(command, linker.command.size())});
+}
+
 int link(const Options &options, const Host &host, const std::vector<std::string> &objects) {
+    std::vector<std::string> libraries = runtimeLibraries(options, host, objects);
+    Host linker;
+    if (host.kind == HostKind::Tcc && !libraries.empty() && findLinker(host, linker)) return linkForTcc(options, host, linker, objects);
     std::vector<std::string> command = host.command;
     if (host.kind == HostKind::Clang) command.push_back("-Qunused-arguments");
     std::size_t fixed = host.command.size();
     for (const std::string &word : hostWords(options, objects, false)) command.push_back(word);
-    for (const std::string &word : runtimeLibraries(options, host, objects)) command.push_back(word);
+    for (const std::string &word : libraries) command.push_back(word);
     if (options.verbose) complain("running", joined(command));
     return run({shortened(command, fixed)});
 }

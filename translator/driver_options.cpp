@@ -266,8 +266,10 @@ void applyDiagnosticOption(Options &options, const std::string &word) {
     else if (word == "-Wfatal-errors") options.errorLimit = 1;
     else if (startsWith(word, "-fmax-errors=")) options.errorLimit = static_cast<unsigned>(std::strtoul(word.c_str() + 13, nullptr, 10));
     else if (startsWith(word, "-ferror-limit=")) options.errorLimit = static_cast<unsigned>(std::strtoul(word.c_str() + 14, nullptr, 10));
-    else if (word == "-fdiagnostics-color" || word == "-fdiagnostics-color=always" || word == "-fcolor-diagnostics") options.colour = 1;
-    else if (word == "-fno-diagnostics-color" || word == "-fdiagnostics-color=never" || word == "-fno-color-diagnostics") options.colour = 0;
+    else if (word == "-fdiagnostics-color" || word == "-fdiagnostics-color=always") options.colour = 1;
+    else if (word == "-fno-diagnostics-color" || word == "-fdiagnostics-color=never") options.colour = 0;
+    else if (word == "-fcolor-diagnostics") options.colour = 1; // clang's spellings
+    else if (word == "-fno-color-diagnostics") options.colour = 0;
     else if (word == "-fdiagnostics-color=auto") options.colour = -1;
 }
 
@@ -289,8 +291,9 @@ void applyCodeOption(Options &options, const std::string &word, const std::strin
 
 void applyLinkOption(Options &options, const std::string &word, const std::string &value) {
     if (word == "-nostdlib" || word == "-nodefaultlibs" || word == "-shared" || word == "-r") options.noRuntime = true;
-    if (word == "-rdynamic" || word == "-export-dynamic" || word == "-Wl,-E" || word == "-Wl,--export-dynamic" || word == "-Wl,-export-dynamic" ||
-        (word == "-Xlinker" && (value == "-E" || value == "--export-dynamic")))
+    for (const char *name : {"-rdynamic", "-export-dynamic", "-Wl,-E", "-Wl,--export-dynamic", "-Wl,-export-dynamic"})
+        options.exportsSymbols |= word == name;
+    if (word == "-Xlinker" && (value == "-E" || value == "--export-dynamic"))
         options.exportsSymbols = true;
 }
 

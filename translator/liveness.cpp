@@ -117,16 +117,26 @@ private:
         return out + uses(e);
     }
 
+    VariableSet sizes(QualType type, VariableSet out) {
+        for (auto *size : evaluatedSizes(plan.unit.context(), type)) {
+            calls(size->getSizeExpr(), out, size->getSizeExpr());
+            out = out + uses(size->getSizeExpr());
+        }
+        return out;
+    }
+
     VariableSet declaration(const DeclStmt *s, VariableSet out) {
         std::vector<const Decl *> decls(s->decls().begin(), s->decls().end());
         for (auto it = decls.rbegin(); it != decls.rend(); ++it) {
             auto *d = dyn_cast<VarDecl>(*it);
+            if (auto *alias = dyn_cast<TypedefNameDecl>(*it)) out = sizes(alias->getUnderlyingType(), out);
             if (!d) continue;
             if (Variable *v = reg(d)) out.erase(v);
             if (d->getInit() && !d->isStaticLocal()) {
                 calls(d->getInit(), out, d->getInit());
                 out = out + uses(d->getInit());
             }
+            out = sizes(d->getType(), out);
         }
         return out;
     }

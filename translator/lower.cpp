@@ -15,6 +15,7 @@
 
 #include "clang/AST/Attr.h"
 #include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/Basic/Builtins.h"
 #include "clang/Basic/CharInfo.h"
 #include <algorithm>
 
@@ -58,8 +59,35 @@ std::string FunctionWriter::boxPointer(const Context &c, const Box &b) const {
 
 bool FunctionWriter::holdsInFrame(const Context &c, const Variable &v) const { return &c != v.owner && v.pprivate && v.addressed; }
 
-std::string FunctionWriter::access(const Context &c, const Variable &v) const {
+std::string FunctionWriter::holder(const Context &c, const Variable &v) const {
+    return v.place == Place::Boxed ? boxPointer(c, *v.box) : frameOf(c, *v.owner);
+}
+
+std::string FunctionWriter::dropBox(const Context &c, const Box &b) const {
+    std::string type = boxType(b), pointer = boxPointer(c, b), s;
+    for (Variable *v : b.variables)
+        if (v->sized && v->type()->isArrayType())
+            s += "if (" + pointer + "->__ae_refs.refs == 1) __ae_array_free(__ae_b, &" + pointer + "->" + v->name + "); ";
+    return s + "__ae_box_drop(__ae_b, " + pointer + ", sizeof(" + type + "), _Alignof(" + type + ")); ";
+}
+
+void FunctionWriter::sizesSeenFrom(const Context &c) {
+    types.sizeOf = [this, &c](const VariableArrayType *array) {
+        auto number = plan.sizeNumber.find(array);
+        if (number == plan.sizeNumber.end()) return edits.text(unit.range(array->getSizeExpr()));
+        auto variable = plan.sizeHolder.find(array);
+        std::string where = variable != plan.sizeHolder.end() ? holder(c, *variable->second) : frameOf(c, *plan.sizeOwner.at(array));
+        return where + "->__ae_n" + std::to_string(number->second);
+    };
+}
+
+std::string FunctionWriter::access(const Context &c, const Variable &v) {
     if (v.place == Place::Moved) return v.name;
+    if (v.sized && (v.place == Place::Frame || v.place == Place::Boxed)) {
+        sizesSeenFrom(c);
+        std::string pointer = declareType(unit.context().getPointerType(v.type()), "", unit.begin(v.decl->getLocation()));
+        return "(*(" + pointer + ")" + (v.type()->isArrayType() ? "" : "&") + holder(c, v) + "->" + v.name + ")";
+    }
     if (&c != v.owner && v.pprivate) return v.addressed ? "(__ae_m->" + v.name + ")" : v.name;
     switch (v.place) {
     case Place::Frame:
@@ -85,8 +113,9 @@ std::string FunctionWriter::declareAssignable(QualType type, const std::string &
     return s;
 }
 std::string FunctionWriter::frameEnd(const Context &c) const {
-    if (!hasFrame(c)) return "";
-    return "__ae_frame_end(__ae_b, __ae_fr, sizeof *__ae_fr, _Alignof(" + frameType(c) + ")); ";
+    std::string arguments = plan.variadic() ? "__ae_args_end(__ae_b, __ae_args); " : "";
+    if (!hasFrame(c)) return arguments;
+    return arguments + "__ae_frame_end(__ae_b, __ae_fr, sizeof *__ae_fr, _Alignof(" + frameType(c) + ")); ";
 }
 
 namespace {
@@ -121,11 +150,24 @@ public:
         if (old && !definition) return true;
         std::string hidden = definition ? "(struct __ae_branch *__ae_b" : "(struct __ae_branch *";
         auto *prototype = dyn_cast<FunctionProtoType>(t.getTypePtr());
+        if (prototype && prototype->isVariadic()) {  // the further arguments come in a block
+            std::size_t dots = unit.text.slice(open, close).rfind("...");
+            if (dots != llvm::StringRef::npos) dots += open;
+            if (dots != llvm::StringRef::npos)
+                edits.replace(dots, dots + 3, definition ? "struct __ae_args *__ae_args" : "struct __ae_args *");
+        }
         if (t.getNumParams() == 0 && !(prototype && prototype->isVariadic())) edits.replace(open, close + 1, hidden + ")");
         else edits.replace(open, open + 1, hidden + ", ");
         return true;
     }
     bool VisitCallExpr(CallExpr *call) {
+        if (call->getBuiltinCallee() == Builtin::BI__builtin_va_start && function && isAesop(function->getType()) && call->getNumArgs() == 2) {
+            std::size_t open = skipSpace(unit.text, unit.end(call->getCallee()->getEndLoc()));
+            edits.replace(unit.range(call->getCallee()), "__ae_va_start");
+            edits.replace(open, open + 1, "(&");
+            edits.replace(unit.range(call->getArg(1)), "__ae_args");
+            return true;
+        }
         if (!isAesopCall(call)) return true;
         std::size_t open = skipSpace(unit.text, unit.end(call->getCallee()->getEndLoc()));
         if (open >= unit.text.size() || unit.text[open] != '(') return true;
@@ -168,6 +210,7 @@ public:
         return true;
     }
     bool VisitTypedefTypeLoc(TypedefTypeLoc t) {
+        if (fn.plan.sizedTypedefs.count(t.getTypedefNameDecl())) sized.push_back(t);
         if (auto it = names.find(t.getTypedefNameDecl()); it != names.end()) rewrite(t.getNameLoc(), it->second);
         return true;
     }
@@ -184,6 +227,8 @@ public:
             if (constant(c)) rewrite(r->getLocation(), names[c]);
         return true;
     }
+
+    std::vector<TypedefTypeLoc> sized;  // uses of typedefs of variable-length arrays
 
     // The moved text, in the order of the source.
     std::string text() {
@@ -287,6 +332,15 @@ public:
 
     std::string write(Mover &mover) {
         referenceEdits();
+        for (auto &t : mover.sized) {
+            const Context *c = plan.root();
+            std::size_t where = unit.begin(t.getNameLoc());
+            for (auto &other : plan.contexts)
+                if (other->statement && unit.range(other->statement).begin <= where && where < unit.range(other->statement).end) c = other.get();
+            fn.sizesSeenFrom(*c);
+            fn.edits.replace(where, unit.end(t.getNameLoc()), fn.declareType(t.getType(), "", where));
+        }
+        fn.sizesSeenFrom(*plan.root());
         std::string moved = mover.text();
         for (auto &c : plan.contexts) {
             bodies.push_back(std::make_unique<BodyWriter>(fn, *c));
@@ -326,7 +380,10 @@ private:
         static const std::string forced = "static inline __attribute__((always_inline)) ", plain = "static ";
         return r.optimize && r.nativeAttributes ? forced : plain;
     }
-    std::string resultType() { return fn.declareAssignable(plan.function->getReturnType(), "", at); }
+    // A function whose labels' addresses are taken must exist once: they would not be the same in another copy.
+    static std::string singleCopy(const Request &r) {
+        return r.hostIsGcc ? "static __attribute__((noipa)) " : r.nativeAttributes ? "static __attribute__((noinline)) " : "static ";
+    }
 
     void referenceEdits() {
         for (auto *r : plan.references) {
@@ -345,6 +402,11 @@ private:
     }
 
     std::string member(const Variable &v) {
+        std::string sizes;
+        for (auto &[size, holder] : plan.sizeHolder)
+            if (holder == &v) sizes += "    unsigned long __ae_n" + std::to_string(plan.sizeNumber.at(size)) + ";\n";
+        if (v.sized) return "    void *" + v.name + ";\n" + sizes;
+        if (isVaList(unit.context(), v.type()) && v.type()->isPointerType()) return "    void *" + v.name + ";\n";
         std::string align = v.decl->hasAttr<AlignedAttr>()
                                 ? "_Alignas(" + std::to_string(unit.context().getDeclAlign(v.decl).getQuantity()) + ") " : "";
         return "    " + align + fn.declareAssignable(v.type(), v.name, unit.begin(v.decl->getLocation())) + ";\n";
@@ -383,6 +445,9 @@ private:
                     s += "    " + fn.declareAssignable(plan.function->getReturnType(), n + "_value", at) + ";\n";
             }
         }
+        for (auto &[size, owner] : plan.sizeOwner)
+            if (owner == &c) s += "    unsigned long __ae_n" + std::to_string(plan.sizeNumber.at(size)) + ";\n";
+        if (!c.isBranch() && plan.variadic()) s += "    struct __ae_args *__ae_args;\n";
         for (int i : w.keptShields) s += "    struct __ae_scope __ae_s" + std::to_string(i) + ";\n";
         for (int i : w.keptDeadlines) s += "    struct __ae_deadline __ae_d" + std::to_string(i) + ";\n";
         int number = 0;
@@ -395,14 +460,17 @@ private:
     std::string bodyHead(const Context &c) {
         if (c.isBranch()) return "static void " + fn.bodyName(c) + "(" + fn.frameType(c) + " *__ae_m, int __ae_resumed)";
         std::string all = parameters(FunctionWriter::hasFrame(c) ? ", " + fn.frameType(c) + " *__ae_fr, int __ae_resumed" : "");
-        return inlined(unit.request) +
+        // gcc refuses to inline what walks variable arguments.
+        return (plan.usesLabelValues ? singleCopy(unit.request) : plan.variadic() ? "static " : inlined(unit.request)) +
                fn.declareAssignable(plan.function->getReturnType(), fn.bodyName(c) + "(" + all + ")", at);
     }
     std::string parameters(const std::string &own = "") {
         std::string s = "struct __ae_branch *__ae_b" + own;
         for (auto *p : plan.function->parameters())
-            if (p->getIdentifier()) s += ", " + fn.declareAssignable(parameterType(p), p->getNameAsString(), unit.begin(p->getLocation()));
-        return s;
+            if (Variable *v = p->getIdentifier() ? plan.variable(p) : nullptr)
+                s += ", " + (v->sized && v->place != Place::Stay ? "void *" + v->name
+                                                                 : fn.declareAssignable(parameterType(p), p->getNameAsString(), unit.begin(p->getLocation())));
+        return s + (plan.variadic() ? ", struct __ae_args *__ae_args" : "");
     }
     QualType parameterType(const ParmVarDecl *p) {
         return isVaList(unit.context(), p->getType()) ? p->getOriginalType() : p->getType();
@@ -431,6 +499,7 @@ private:
             bool own = v->owner == &c && v->place == Place::Register && !isa<ParmVarDecl>(v->decl);
             if (own || copied) out += fn.declareAssignable(v->type(), v->name, unit.begin(v->decl->getLocation())) + "; ";
         }
+        for (int i = 1; i <= w.argumentBlocks; i++) out += "struct __ae_args *__ae_a" + std::to_string(i) + "; ";
         for (auto &t : w.temporaries) out += fn.declareAssignable(t.type, t.name, at) + "; ";
         if (!c.isBranch() && !c.eager)
             for (auto &b : plan.boxes)
@@ -451,7 +520,13 @@ private:
                        fn.resumeName(c) + "); ";
             for (auto &v : plan.variables)
                 if (auto *p = dyn_cast<ParmVarDecl>(v->decl)) {
-                    if (v->place == Place::Frame) {
+                    if (v->sized && v->place == Place::Frame) {
+                        fn.sizesSeenFrom(c);
+                        for (auto *size : evaluatedSizes(unit.context(), p->getType()))
+                            out += "__ae_fr->__ae_n" + std::to_string(plan.sizeNumber.at(size)) + " = (unsigned long)(" +
+                                   fn.edits.text(unit.range(size->getSizeExpr())) + "); ";
+                        out += "__ae_fr->" + v->name + " = (void *)" + v->name + "; ";
+                    } else if (v->place == Place::Frame) {
                         std::string to = fn.access(c, *v);
                         out += assignable(v->type()) ? to + " = " + p->getNameAsString() + "; "
                                                      : "__ae_copy(&" + to + ", &" + p->getNameAsString() + ", sizeof " + to + "); ";
@@ -459,12 +534,13 @@ private:
                     if (p->hasAttr<UnusedAttr>()) out += "(void)" + p->getNameAsString() + "; ";
                 }
         }
+        for (auto &v : plan.variables)
+            if (v->owner == &c && v->place == Place::Frame && v->sized && v->type()->isArrayType()) out += frame + "->" + v->name + " = 0; ";
         out += "\n" + w.text;
         if (c.isBranch()) {
             if (w.endLabel) out += "__ae_end:; ";
             for (Box *b : c.boxes) {
-                std::string type = fn.boxType(*b);
-                out += "__ae_box_drop(__ae_b, __ae_m->__ae_x" + std::to_string(b->index) + ", sizeof(" + type + "), _Alignof(" + type + ")); ";
+                out += fn.dropBox(c, *b);
             }
         } else {
             out += fn.frameEnd(c);
@@ -481,7 +557,9 @@ private:
         std::string arguments = "__ae_b";
         if (FunctionWriter::hasFrame(root)) arguments += ", 0, 0";
         for (auto *p : plan.function->parameters())
-            if (p->getIdentifier()) arguments += ", " + p->getNameAsString();
+            if (Variable *v = p->getIdentifier() ? plan.variable(p) : nullptr)
+                arguments += (v->sized && v->place != Place::Stay ? ", (void *)" : ", ") + p->getNameAsString();
+        if (plan.variadic()) arguments += ", __ae_args";
         return (plan.function->getReturnType()->isVoidType() ? "" : "return ") + fn.bodyName(root) + "(" + arguments + ");";
     }
 
@@ -497,10 +575,10 @@ private:
         for (auto *p : plan.function->parameters()) {
             if (!p->getIdentifier()) continue;
             QualType t = p->getType();
-            if (t->isScalarType() || t->isAnyComplexType()) call += ", 0";
+            if (t->isScalarType() || t->isAnyComplexType() || isVaList(unit.context(), t)) call += ", 0";
             else call += ", (" + fn.declareAssignable(t, "", at) + "){0}";
         }
-        call += ")";
+        call += plan.variadic() ? ", 0)" : ")";
         QualType result = plan.function->getReturnType();
         if (result->isVoidType())
             return out + call + "; return __ae_waits(__ae_b) ? __AE_WAIT : __AE_DONE; }\n";

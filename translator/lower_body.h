@@ -15,12 +15,12 @@ struct Temporary {
 
 // Something that has to be done when control leaves a statement or block, whichever way it goes.
 struct Cleanup {
-    enum Kind { JoinPwait, LeaveShield, LeaveDeadline, DropBox, CallFunction } kind;
+    enum Kind { JoinPwait, LeaveShield, LeaveDeadline, DropBox, CallFunction, FreeArray } kind;
     const clang::Stmt *scope;         // the statement or block it belongs to
     Pwait *pwait = nullptr;
     Box *box = nullptr;
     int number = 0;                   // of the shield or deadline in its context
-    Variable *variable = nullptr;     // __attribute__((cleanup))
+    Variable *variable = nullptr;     // with __attribute__((cleanup)), or a variable-length array
 };
 
 // A whole function while it is lowered.
@@ -42,7 +42,11 @@ struct FunctionWriter {
     std::string frame(const Context &c) const;                               // its own frame
     std::string frameOf(const Context &from, const Context &owner) const;    // that of a context further out
     std::string boxPointer(const Context &c, const Box &b) const;
-    std::string access(const Context &c, const Variable &v) const;
+    std::string access(const Context &c, const Variable &v);
+    std::string holder(const Context &c, const Variable &v) const;   // the frame or box that a variable lives in
+    std::string dropBox(const Context &c, const Box &b) const;
+    // Makes `types` write sizes of variable-length arrays as this context reaches them.
+    void sizesSeenFrom(const Context &c);
     bool holdsInFrame(const Context &c, const Variable &v) const;  // a private copy that lives in the branch's structure
     std::string declareType(clang::QualType type, const std::string &name, std::size_t at);
     std::string declareAssignable(clang::QualType type, const std::string &name, std::size_t at);
@@ -63,6 +67,7 @@ public:
     std::string text;                      // of the statements
     std::vector<std::string> cases;        // of the switch at the top: "x = fr->x; goto __ae_1;"
     std::vector<Temporary> temporaries;
+    int argumentBlocks = 0;
     std::set<Variable *> kept;             // registers with a place in the frame
     std::set<Box *> keptBoxes;             // box pointers with a place in the frame
     int shields = 0, deadlines = 0;
@@ -114,6 +119,8 @@ private:
     void returnStatement(const clang::ReturnStmt *s);
     void jump(const clang::Stmt *s, std::size_t depth, const std::string &how);
     void openBox(const clang::Stmt *block);
+    void evaluateSizes(clang::QualType type);
+    void argumentBlock(const clang::CallExpr *call);
     void closeBlock(std::size_t depth);
     void returnValue(const std::string &value, const VariableSet &liveAtJoin);
     std::string leave(const Cleanup &c);

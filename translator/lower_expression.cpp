@@ -79,6 +79,10 @@ void BodyWriter::suspend(const std::string &condition, const VariableSet &liveSe
         temporaries[i].kept = true;
         keep(temporaries[i].name, temporaries[i].name, temporaries[i].type);
     }
+    if (isFunction() && plan.variadic()) {
+        save += frame + "->__ae_args = __ae_args; ";
+        restore += "__ae_args = " + frame + "->__ae_args; ";
+    }
     for (auto it = cleanups.rbegin(); it != cleanups.rend(); ++it) {
         std::string n = std::to_string(it->number);
         switch (it->kind) {
@@ -102,6 +106,7 @@ void BodyWriter::suspend(const std::string &condition, const VariableSet &liveSe
             }
             break;
         case Cleanup::CallFunction:
+        case Cleanup::FreeArray:
             break;
         }
     }
@@ -116,6 +121,36 @@ void BodyWriter::suspend(const std::string &condition, const VariableSet &liveSe
     cases.push_back(restore + after + "goto __ae_" + number + ";");
 }
 
+// The further arguments of a variadic aesop function travel in a block of memory of their own (abi.h), because they have to live over
+// its waits. Writes the statements that fill it, and puts it in the place of the arguments.
+void BodyWriter::argumentBlock(const CallExpr *call) {
+    QualType callee = call->getCallee()->getType();
+    if (auto *pointer = callee->getAs<PointerType>()) callee = pointer->getPointeeType();
+    auto *prototype = callee->getAs<FunctionProtoType>();
+    if (!prototype || !prototype->isVariadic()) return;
+    std::size_t end = unit.range(call).end;
+    unsigned fixed = prototype->getNumParams();
+    if (call->getNumArgs() <= fixed) {
+        edits.replace(end - 1, end, ", 0)");
+        return;
+    }
+    std::string name = "__ae_a" + std::to_string(++argumentBlocks), bytes, fill;
+    for (unsigned i = fixed; i < call->getNumArgs(); i++) {
+        const Expr *argument = call->getArg(i);
+        QualType type = argument->getType().getUnqualifiedType();
+        std::size_t at = unit.range(argument).begin;
+        std::string t = fn.declareAssignable(type, "", at), pointer = fn.declareAssignable(unit.context().getPointerType(type), "", at);
+        bytes += (bytes.empty() ? "" : " + ") + std::string("__ae_args_slot(sizeof(") + t + "))";
+        std::string slot = "__ae_args_put(" + name + ", sizeof(" + t + "), _Alignof(" + t + "))";
+        std::string value = operand(argument);
+        fill += assignable(type) ? "*(" + pointer + ")" + slot + " = " + value + "; "
+                                 : "{ " + fn.declareType(type, "__ae_value", at) + " = " + value + "; __ae_copy(" + slot + ", &__ae_value, sizeof __ae_value); } ";
+    }
+    text += name + " = __ae_args_new(__ae_b, " + bytes + "); " + fill;
+    edits.replace(unit.range(call->getArg(fixed)).begin, unit.range(call->getArg(call->getNumArgs() - 1)).end, name);
+    return;
+}
+
 void BodyWriter::hoistCall(const CallExpr *call, bool valueNeeded) {
     std::size_t outer = active.size();
     for (const Stmt *child : call->children())
@@ -123,6 +158,7 @@ void BodyWriter::hoistCall(const CallExpr *call, bool valueNeeded) {
     QualType type = call->getType();
     bool value = valueNeeded && !type->isVoidType();
     Range whole = unit.range(call);
+    argumentBlock(call);
     std::string callText = edits.text(whole), result;
     active.resize(outer);  // temporaries of the arguments are used up by the call
     if (value) result = temporary(type, whole.begin);

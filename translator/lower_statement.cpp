@@ -116,6 +116,12 @@ void BodyWriter::statement(const Stmt *s) {
         text += l->getDecl()->getNameAsString() + ":; ";
         return statement(l->getSubStmt());
     }
+    if (auto *g = dyn_cast<IndirectGotoStmt>(s)) {
+        std::size_t outer = active.size();
+        hoist(g->getTarget());
+        text += "goto *" + copy(g->getTarget()) + "; ";
+        return active.resize(std::min(outer, active.size()));
+    }
     if (auto *g = dyn_cast<GotoStmt>(s))
         return jump(s, depthOf(g->getLabel()), "goto " + g->getLabel()->getNameAsString() + ";");
     if (isa<BreakStmt>(s)) {
@@ -140,6 +146,12 @@ void BodyWriter::braced(const Stmt *s) {
 }
 
 void BodyWriter::openBox(const Stmt *block) {
+    for (auto &v : plan.variables)
+        if (v->sized && v->place == Place::Frame && v->owner == &context && v->block == block && v->type()->isArrayType()) {
+            Cleanup c{Cleanup::FreeArray, block};
+            c.variable = v.get();
+            cleanups.push_back(c);
+        }
     auto it = plan.boxOf.find(block);
     if (it == plan.boxOf.end()) return;
     Box *box = it->second;
@@ -147,7 +159,11 @@ void BodyWriter::openBox(const Stmt *block) {
     text += fn.boxPointer(context, *box) + " = (" + type + " *)__ae_box_new(__ae_b, sizeof(" + type + "), _Alignof(" + type + ")); ";
     cleanups.push_back({Cleanup::DropBox, block, nullptr, box});
     for (Variable *v : box->variables)
-        if (isa<ParmVarDecl>(v->decl)) text += fn.access(context, *v) + " = " + v->decl->getNameAsString() + "; ";
+        if (v->sized && v->type()->isArrayType()) text += fn.boxPointer(context, *box) + "->" + v->name + " = 0; ";
+        else if (v->sized && isa<ParmVarDecl>(v->decl)) {
+            evaluateSizes(v->type());
+            text += fn.boxPointer(context, *box) + "->" + v->name + " = " + v->name + "; ";
+        } else if (isa<ParmVarDecl>(v->decl)) text += fn.access(context, *v) + " = " + v->decl->getNameAsString() + "; ";
 }
 
 // Ends a block normally: its cleanups, inner first.
@@ -208,10 +224,11 @@ void BodyWriter::declare(const VarDecl *d) {
     Variable *v = plan.variable(d);
     if (!v || v->place == Place::Moved) return;
     std::size_t outer = active.size(), at = unit.begin(d->getLocation());
-    if (isVariablyModified(d->getType()) && v->place != Place::Stay) {
-        unit.error(at, "a variable-length array cannot be kept over a call that may wait yet; allocate it with malloc, or give it a "
-                       "fixed size");
-        return;
+    if (v->sized && v->place != Place::Stay) {
+        fn.sizesSeenFrom(context);
+        evaluateSizes(d->getType());
+        if (d->getType()->isArrayType())
+            text += "__ae_array_new(__ae_b, &" + fn.holder(context, *v) + "->" + v->name + ", sizeof(" + fn.declareType(d->getType(), "", at) + ")); ";
     }
     if (d->getInit()) hoist(d->getInit());
     if (v->place == Place::Stay) {
@@ -240,8 +257,23 @@ void BodyWriter::declare(const VarDecl *d) {
     active.resize(std::min(outer, active.size()));
 }
 
+// The sizes that a declaration of this type fixes.
+void BodyWriter::evaluateSizes(QualType type) {
+    std::size_t outer = active.size();
+    for (auto *size : evaluatedSizes(unit.context(), type)) {
+        hoist(size->getSizeExpr());
+        std::string value = operand(size->getSizeExpr());
+        text += fn.types.sizeOf(size) + " = (unsigned long)(" + value + "); ";
+    }
+    active.resize(std::min(outer, active.size()));
+}
+
 void BodyWriter::declaration(const DeclStmt *s) {
     for (const Decl *d : s->decls()) {
+        if (auto *alias = dyn_cast<TypedefNameDecl>(d); alias && plan.sizedTypedefs.count(alias)) {
+            fn.sizesSeenFrom(context);
+            evaluateSizes(alias->getUnderlyingType());
+        }
         if (auto *v = dyn_cast<VarDecl>(d)) declare(v);
         else if (isa<StaticAssertDecl>(d)) copyStatement(s);
     }
@@ -365,10 +397,10 @@ std::string BodyWriter::leave(const Cleanup &c) {
         return "__ae_shield_leave(__ae_b); ";
     case Cleanup::LeaveDeadline:
         return "(void)__ae_deadline_leave(__ae_b); ";
-    case Cleanup::DropBox: {
-        std::string type = fn.boxType(*c.box);
-        return "__ae_box_drop(__ae_b, " + fn.boxPointer(context, *c.box) + ", sizeof(" + type + "), _Alignof(" + type + ")); ";
-    }
+    case Cleanup::DropBox:
+        return fn.dropBox(context, *c.box);
+    case Cleanup::FreeArray:
+        return "__ae_array_free(__ae_b, &" + fn.holder(context, *c.variable) + "->" + c.variable->name + "); ";
     case Cleanup::CallFunction:
         return c.variable->decl->getAttr<CleanupAttr>()->getFunctionDecl()->getNameAsString() + "(&" + fn.access(context, *c.variable) + "); ";
     }

@@ -34,18 +34,25 @@ struct Plan::Walker {
         v->name = d->getNameAsString();
         v->pprivate = isPprivate(d);
         QualType t = d->getType();
-        v->addressed = t->isArrayType() || t.isVolatileQualified() || t->isAtomicType() || d->hasAttr<CleanupAttr>() ||
-                       isVaList(unit.context(), t) || d->hasAttr<AlignedAttr>();
+        v->sized = isVariablyModified(t);
+        v->addressed = (t->isArrayType() || t.isVolatileQualified() || t->isAtomicType() || d->hasAttr<CleanupAttr>() ||
+                       isVaList(unit.context(), t) || d->hasAttr<AlignedAttr>()) &&
+                       !(isVaList(unit.context(), t) && t->isPointerType());  // a parameter that was an array: only a pointer
         if (d->isStaticLocal() || d->hasExternalStorage() || d->isLocalExternDecl()) v->place = Place::Moved;
+        if (d->isStaticLocal() && d->getInit() && holdsLabels(d->getInit())) v->place = Place::Stay;
         plan.variableOf[d] = v.get();
         plan.variables.push_back(std::move(v));
         return plan.variables.back().get();
     }
 
-    void suspension(const Stmt *at, std::size_t offset) {
-        (void)at;
-        context->suspensions.push_back(offset);
+    static bool holdsLabels(const Stmt *s) {
+        if (isa<AddrLabelExpr>(s)) return true;
+        for (const Stmt *child : s->children())
+            if (child && holdsLabels(child)) return true;
+        return false;
     }
+
+    void suspension(std::size_t offset) { context->suspensions.push_back(offset); }
 
     // The object whose storage an lvalue lies in, if that is a local variable or a compound literal.
     void markAddressed(const Expr *e) {
@@ -126,7 +133,7 @@ struct Plan::Walker {
         walk(inside);
         scopes.pop_back();
         pwait = outer;
-        suspension(s, unit.range(s).end);
+        suspension(unit.range(s).end);
         return true;
     }
 
@@ -135,12 +142,21 @@ struct Plan::Walker {
         for (const Decl *d : s->decls()) {
             auto *v = dyn_cast<VarDecl>(d);
             if (!v) {
-                if (isa<TagDecl>(d) || isa<TypedefNameDecl>(d) || isa<FunctionDecl>(d)) plan.moved.push_back(d);
+                auto *alias = dyn_cast<TypedefNameDecl>(d);
+                if (alias && isVariablyModified(alias->getUnderlyingType())) {
+                    plan.sizedTypedefs.insert(alias);
+                    for (auto *size : evaluatedSizes(unit.context(), alias->getUnderlyingType())) {
+                        any |= walk(size->getSizeExpr());
+                        plan.sizeOwner[size] = context;
+                        plan.sizeNumber[size] = int(plan.sizeNumber.size()) + 1;
+                    }
+                } else if (isa<TagDecl>(d) || alias || isa<FunctionDecl>(d)) {
+                    plan.moved.push_back(d);
+                }
                 continue;
             }
             Variable *variable = declare(v, block);
-            for (QualType t = v->getType(); auto *array = unit.context().getAsArrayType(t); t = array->getElementType())
-                if (auto *vla = dyn_cast<VariableArrayType>(array); vla && vla->getSizeExpr()) any |= walk(vla->getSizeExpr());
+            for (auto *size : evaluatedSizes(unit.context(), v->getType())) any |= walk(size->getSizeExpr());
             if (v->getInit()) any |= walk(v->getInit());
             if (variable->place == Place::Moved) plan.moved.push_back(d);
         }
@@ -219,6 +235,7 @@ struct Plan::Walker {
             unevaluated(c->isConditionTrue() ? c->getRHS() : c->getLHS());
             return walk(c->getChosenSubExpr());
         }
+        if (isa<AddrLabelExpr>(s)) plan.usesLabelValues = true;
         if (auto *u = dyn_cast<UnaryOperator>(s); u && u->getOpcode() == UO_AddrOf) markAddressed(u->getSubExpr());
         if (auto *c = dyn_cast<ImplicitCastExpr>(s); c && c->getCastKind() == CK_ArrayToPointerDecay) markAddressed(c->getSubExpr());
         if (auto *a = dyn_cast<GCCAsmStmt>(s)) {
@@ -230,7 +247,7 @@ struct Plan::Walker {
             if (auto *syntactic = list->getSyntacticForm()) return walkAll(syntactic);
         bool any = walkAll(s);
         if (auto *call = dyn_cast<CallExpr>(s); call && isAesopCall(call) && !isNowait(call)) {
-            suspension(call, unit.range(call).begin);
+            suspension(unit.range(call).begin);
             any = true;
         }
         return any;
@@ -307,6 +324,7 @@ Plan::Plan(Unit &u, FunctionDecl *f, TypeNames &n) : unit(u), function(f), names
     };
     Types(*this).TraverseStmt(f->getBody());
 
+    needsLowering = f->isVariadic();
     for (auto &c : contexts) needsLowering |= !c->suspensions.empty() || c->isBranch();
     if (!needsLowering) return;
 
@@ -369,10 +387,12 @@ void Plan::placeOne(Variable &v) {
         }
         box->variables.push_back(&v);
         v.box = box;
+        keepSizes(v);
         return;
     }
     if (v.captured) {
         v.place = Place::Frame;
+        keepSizes(v);
         return;
     }
     Range around = v.block ? unit.range(v.block) : unit.range(function->getBody());
@@ -380,8 +400,19 @@ void Plan::placeOne(Variable &v) {
     for (auto &[decl, label] : labels)  // a jump back may come before the declaration while the object lives
         if (label.context == v.owner && std::find(label.scopes.begin(), label.scopes.end(), v.block) != label.scopes.end())
             from = around.begin;
-    if (!suspendsWithin(v.owner, from, around.end)) return;
-    v.place = v.addressed ? Place::Frame : Place::Register;
+    if (!suspendsWithin(v.owner, from, around.end) && !(v.sized && !sizedTypedefs.empty())) return;
+    v.place = v.addressed || v.sized ? Place::Frame : Place::Register;
+    keepSizes(v);
+}
+
+void Plan::keepSizes(Variable &v) {
+    if (!v.sized) return;
+    if (v.pprivate)
+        unit.error(v.decl->getLocation(), "a variable-length array cannot be 'pprivate'; declare it inside the branch");
+    for (auto *size : evaluatedSizes(unit.context(), v.decl->getType())) {
+        sizeHolder[size] = &v;
+        sizeNumber[size] = int(sizeNumber.size()) + 1;
+    }
 }
 
 void Plan::place() {
@@ -391,6 +422,8 @@ void Plan::place() {
     }
     for (auto &p : pwaits)
         if (!p->owner->isBranch()) p->owner->eager = true;
+    for (auto &[size, owner] : sizeOwner)
+        if (!owner->isBranch()) owner->eager = true;
 }
 
 void Plan::hold(Context *context, Box *box) {

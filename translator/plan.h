@@ -60,6 +60,7 @@ struct Variable {
     std::string name;          // in the emitted text
     Place place = Place::Stay;
     Box *box = nullptr;
+    bool sized = false;        // variably modified: reached through a pointer in its frame or box
     bool addressed = false;    // its address may be somewhere: array, &, volatile, _Atomic, asm, cleanup
     bool captured = false;     // used by a branch that is not its owner, and not as a private copy
     bool kept = false;         // a register that lives over some wait, so it has a place in the frame
@@ -96,6 +97,13 @@ public:
     std::vector<const clang::CompoundLiteralExpr *> literals;  // compound literals that need a place in the frame
     std::map<const clang::CompoundLiteralExpr *, Context *> literalOwner;
 
+    std::map<const clang::VariableArrayType *, int> sizeNumber;          // sizes of variable-length dimensions that are kept, from 1
+    std::map<const clang::VariableArrayType *, Variable *> sizeHolder;   // kept beside this variable
+    std::map<const clang::VariableArrayType *, Context *> sizeOwner;     // or in this context's frame, for a typedef
+    std::set<const clang::TypedefNameDecl *> sizedTypedefs;              // typedefs of variably modified types
+    bool usesLabelValues = false;                                        // its labels' addresses are taken: one copy of the body only
+    bool variadic() const { return function->isVariadic(); }
+
     bool lowered() const { return needsLowering; }  // false: no resume point, no branch: the text stays, but for hidden arguments
     Context *root() const { return contexts.front().get(); }
     Variable *variable(const clang::Decl *d) const;
@@ -112,6 +120,7 @@ private:
     bool needsLowering = false;
     void place();
     void placeOne(Variable &variable);
+    void keepSizes(Variable &variable);
     void hold(Context *context, Box *box);
     bool suspendsWithin(const Context *context, std::size_t from, std::size_t to) const;
 };

@@ -129,7 +129,8 @@ bool readMarker(const std::string &text, std::size_t begin, Marker &marker) {
     };
     auto number = [&] {
         unsigned value = 0;
-        while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at]))) value = value * 10 + static_cast<unsigned>(text[at++] - '0');
+        while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])))
+            value = value * 10 + static_cast<unsigned>(text[at++] - '0');
         return value;
     };
     if (at >= text.size() || text[at] != '#') return false;
@@ -147,7 +148,8 @@ bool readMarker(const std::string &text, std::size_t begin, Marker &marker) {
             marker.file += text[at];
         } else if (text[at + 1] >= '0' && text[at + 1] <= '7') { // gcc writes bytes outside ASCII in octal
             unsigned byte = 0;
-            for (int digits = 0; digits < 3 && text[at + 1] >= '0' && text[at + 1] <= '7'; digits++) byte = byte * 8 + static_cast<unsigned>(text[++at] - '0');
+            for (int digits = 0; digits < 3 && text[at + 1] >= '0' && text[at + 1] <= '7'; digits++)
+                byte = byte * 8 + static_cast<unsigned>(text[++at] - '0');
             marker.file += static_cast<char>(byte);
         } else {
             marker.file += text[++at];
@@ -185,7 +187,8 @@ std::string dependenciesFromMarkers(const std::string &text, const std::string &
         const std::string &name = options.dependTargets[i + 1];
         targets += (targets.empty() ? "" : " ") + (options.dependTargets[i] == "-MQ" ? forMake(name) : name);
     }
-    if (targets.empty()) targets = forMake(options.output.empty() || options.mode == Mode::Depend ? withSuffix(baseName(source), ".o") : options.output);
+    bool named = !options.output.empty() && options.mode != Mode::Depend;
+    if (targets.empty()) targets = forMake(named ? options.output : withSuffix(baseName(source), ".o"));
     std::string rule = targets + ": " + forMake(source), phony;
     for (const std::string &file : filesOf(text, options.dependSystem)) {
         if (file == source) continue;

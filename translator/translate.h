@@ -25,6 +25,7 @@ struct Request {
     std::string standard;         // value of -std=, "gnu17" if the user gave none
     bool optimize = false;        // -O1 or more: emit the forced inlining that makes a call cost a C call
     bool nativeAttributes = true; // the host compiler knows __attribute__((always_inline)) (gcc, clang); tcc does not
+    bool hostIsGcc = false;       // the host compiler is gcc itself and knows its attributes (noipa)
     std::vector<std::string> disabledWarnings;  // from -Wno-aesop-...
     unsigned frameWarning = 0;    // bytes; warn about larger frames; 0: the default
 };

@@ -26,7 +26,7 @@ std::string TypeWriter::parameters(const FunctionType *function) {
     auto *prototype = dyn_cast<FunctionProtoType>(function);
     if (!prototype) return list;  // an old-style declaration stays open
     for (QualType p : prototype->getParamTypes()) list += (list.empty() ? "" : ", ") + write(p, "", 0);
-    if (prototype->isVariadic()) list += ", ...";
+    if (prototype->isVariadic()) list += isAesop(QualType(function, 0)) ? ", struct __ae_args *" : ", ...";
     return list.empty() ? "void" : list;
 }
 
@@ -39,6 +39,7 @@ std::string TypeWriter::write(QualType type, std::string inner, unsigned drop) {
         auto *d = cast<TypedefType>(t)->getDecl();
         // Qualifiers inside the typedef cannot be dropped while its name is used.
         if (drop && (d->getUnderlyingType().getCVRQualifiers() & drop)) break;
+        if (isVariablyModified(d->getUnderlyingType())) break;  // its sizes are kept elsewhere
         if (auto it = names.find(d); it != names.end()) return base(quals, it->second, inner);
         if (d->getDeclContext()->isFunctionOrMethod()) break;  // not visible where the declaration is going to stand
         return base(quals, d->getNameAsString(), inner);
@@ -65,7 +66,7 @@ std::string TypeWriter::write(QualType type, std::string inner, unsigned drop) {
         QualType to = cast<PointerType>(t)->getPointeeType();
         std::string star = "*" + (quals.empty() || !inner.empty() ? quals : quals.substr(0, quals.size() - 1)) + inner;
         QualType bare = to;  // what will be written: a name, or an array's or function's declarator
-        while (!isa<TypedefType>(bare.getTypePtr()) && bare.getTypePtr() != bare->getLocallyUnqualifiedSingleStepDesugaredType().getTypePtr())
+        while ((!isa<TypedefType>(bare.getTypePtr()) || isVariablyModified(bare)) && bare.getTypePtr() != bare->getLocallyUnqualifiedSingleStepDesugaredType().getTypePtr())
             bare = bare->getLocallyUnqualifiedSingleStepDesugaredType();
         bool wraps = isa<ArrayType>(bare.getTypePtr()) || isa<FunctionType>(bare.getTypePtr());
         return write(to, wraps ? "(" + star + ")" : star, 0);
@@ -90,6 +91,10 @@ std::string TypeWriter::write(QualType type, std::string inner, unsigned drop) {
         return quals + "__attribute__((vector_size(" + bytes + "))) " + write(vector->getElementType(), inner, 0);
     }
     case Type::VariableArray:
+        if (sizeOf) {
+            auto *array = cast<VariableArrayType>(t);
+            return write(array->getElementType().withCVRQualifiers(cvr), inner + "[" + sizeOf(array) + "]", drop);
+        }
         problem = "a variable-length array type is used across a call that may wait";
         return base(quals, "int", inner);
     default:
@@ -149,6 +154,27 @@ bool assignable(QualType type) {
 }
 
 bool isVariablyModified(QualType type) { return type->isVariablyModifiedType(); }
+
+std::vector<const VariableArrayType *> evaluatedSizes(ASTContext &context, QualType type) {
+    std::vector<const VariableArrayType *> sizes;
+    while (!type.isNull() && isVariablyModified(type)) {
+        const Type *t = type.getTypePtr();
+        if (isa<TypedefType>(t)) break;
+        if (auto *array = dyn_cast<VariableArrayType>(t)) {
+            if (array->getSizeExpr()) sizes.push_back(array);
+            type = array->getElementType();
+        } else if (auto *other = dyn_cast<ArrayType>(t)) {
+            type = other->getElementType();
+        } else if (auto *pointer = dyn_cast<PointerType>(t)) {
+            type = pointer->getPointeeType();
+        } else {
+            QualType next = type.getSingleStepDesugaredType(context);
+            if (next.getTypePtr() == t) break;
+            type = next;
+        }
+    }
+    return sizes;
+}
 
 bool isVaList(ASTContext &context, QualType type) {
     QualType list = context.getBuiltinVaListType();

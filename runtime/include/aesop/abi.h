@@ -129,6 +129,23 @@ void __ae_disarm(struct __ae_branch *b, struct __ae_deadline *d);
 /* Runs `entry` as the program's main branch on a new runtime; its result is the program's exit status. Returns when main
  * and all lonely branches have ended. */
 int __ae_main(int (*entry)(struct __ae_branch *, int, char **), int argc, char **argv);
+/* Variable-length arrays that live over a wait. *array: null or an earlier array of the same declaration, which is freed. */
+void __ae_array_new(struct __ae_branch *b, void **array, unsigned long bytes);
+void __ae_array_free(struct __ae_branch *b, void **array);
+
+/* The further arguments of a variadic aesop function: `f(1, x, y)` puts x and y into a block and passes that in place of `...`, because
+ * the stack they would be passed on is gone after a wait. The function frees it at its end. Laid out as the target's ABI lays out
+ * variable arguments in memory, so that a va_list can walk it (runtime/arguments.c). */
+struct __ae_args {
+    unsigned long size, used; /* bytes of the whole object; bytes of arguments so far */
+    long double first[1];     /* where the arguments begin, aligned for any of them */
+};
+struct __ae_args *__ae_args_new(struct __ae_branch *b, unsigned long bytes);
+void *__ae_args_put(struct __ae_args *args, unsigned long size, unsigned long align);
+void __ae_args_free(struct __ae_branch *b, struct __ae_args *args);
+/* va_start. list: address of a va_list object. */
+void __ae_va_start(void *list, struct __ae_args *args);
+
 void *__ae_memcpy(void *to, const void *from, unsigned long n);
 void *__ae_memset(void *to, int byte, unsigned long n);
 
@@ -156,6 +173,11 @@ __AE_INLINE void *__ae_frame_new(struct __ae_branch *b, unsigned long size, unsi
 }
 __AE_INLINE void __ae_frame_end(struct __ae_branch *b, void *f, unsigned long size, unsigned long align) {
     if (f) __ae_free(b, f, size, align);
+}
+/* An upper bound of what an argument of `size` bytes takes in a block. */
+__AE_INLINE unsigned long __ae_args_slot(unsigned long size) { return size + 31; }
+__AE_INLINE void __ae_args_end(struct __ae_branch *b, struct __ae_args *args) {
+    if (args) __ae_args_free(b, args);
 }
 /* Copies a whole object and returns where it went; for objects that C cannot assign (arrays, const members). */
 __AE_INLINE void *__ae_copy(void *to, const void *from, unsigned long n) {
