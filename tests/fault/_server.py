@@ -109,6 +109,15 @@ class Server:
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
+    def baseline(self):
+        """Descriptors without clients other than those there are; what the server opens at its start is open."""
+        peer = self.connect()
+        peer.works()
+        number = self.descriptors() - 1
+        peer.close()
+        until(lambda: self.descriptors() == number, "the descriptor of a client that has left is given back")
+        return number
+
     def resident(self):
         """KiB that are the process's own: without files that are mapped, whose pages come and go."""
         for line in open(f"/proc/{self.pid}/status"):
