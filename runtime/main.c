@@ -16,7 +16,7 @@ static struct {
     bool fifo;
     int pool;
 } chosen = {.pool = POOL_DEFAULT};
-static _Thread_local ae_worker *running;
+static ae_worker *running;
 
 /* --- settings --- */
 

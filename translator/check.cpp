@@ -104,9 +104,6 @@ private:
     const FunctionDecl *function = nullptr;
 
     void definition(const FunctionDecl *f) {
-        if (f->getType()->isFunctionNoProtoType() && f->getNumParams())
-            unit.error(f->getLocation(), "an aesop function with an old-style parameter list cannot be translated; write " +
-                                             quote(f->getName()) + " with a prototype");
         if (f->isNoReturn() || f->hasAttr<C11NoReturnAttr>())
             unit.error(f->getLocation(), "an aesop function returns to its caller while it waits, so " + quote(f->getName()) +
                                              " cannot be declared noreturn; remove that");

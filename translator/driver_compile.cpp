@@ -5,8 +5,10 @@
 #include "translate.h"
 
 #include <algorithm>
+#include <cctype>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -355,7 +357,9 @@ int compileAndLink(const Options &options, const Host &host) {
         complain("fatal error", "cannot specify '-o' with '-c', '-S', '-E' or '--emit-c' with multiple files\ncompilation terminated.");
         return 1;
     }
-    if (options.mode == Mode::Link && temporaryFolder().empty()) return 1;
+    // For our objects, and for what the host compiler's programs forget when a signal ends them.
+    if (temporaryFolder().empty()) return 1;
+    setenv("TMPDIR", temporaryFolder().c_str(), 1);
     int worst = 0;
     std::vector<std::string> objects;
     for (const Argument &argument : options.arguments) {

@@ -48,6 +48,23 @@ private:
         return nullptr;
     }
 
+    // The register that `v = ...` gives a new value.
+    Variable *assigned(const BinaryOperator *b) const {
+        auto *r = b->getOpcode() == BO_Assign ? dyn_cast<DeclRefExpr>(b->getLHS()->IgnoreParens()) : nullptr;
+        return r ? reg(r->getDecl()) : nullptr;
+    }
+    // Registers that an expression assigns on every path through it.
+    void kills(const Expr *e, VariableSet &found) const {
+        if (auto *b = dyn_cast<BinaryOperator>(e)) {
+            if (Variable *v = assigned(b)) found.insert(v);
+            if (b->isLogicalOp()) return kills(b->getLHS(), found);
+        }
+        if (auto *c = dyn_cast<AbstractConditionalOperator>(e)) return kills(c->getCond(), found);
+        if (isa<StmtExpr>(e) || isa<UnaryExprOrTypeTraitExpr>(e) || isa<GenericSelectionExpr>(e) || isa<ChooseExpr>(e)) return;
+        for (const Stmt *child : e->children())
+            if (auto *x = dyn_cast_or_null<Expr>(child)) kills(x, found);
+    }
+
     // What an expression uses, but for the parts that have been evaluated.
     using Parts = std::set<const Stmt *>;
     VariableSet uses(const Stmt *s, const Parts &except = {}) const {
@@ -57,6 +74,7 @@ private:
     }
     void collect(const Stmt *s, const Parts &except, VariableSet &found) const {
         if (!s || except.count(s)) return;
+        if (auto *b = dyn_cast<BinaryOperator>(s); b && assigned(b)) return collect(b->getRHS(), except, found);
         if (auto *r = dyn_cast<DeclRefExpr>(s))
             if (Variable *v = reg(r->getDecl())) found.insert(v);
         if (auto *list = dyn_cast<InitListExpr>(s); list && list->getSyntacticForm()) s = list->getSyntacticForm();
@@ -95,6 +113,15 @@ private:
             return;
         }
         if (auto *list = dyn_cast<InitListExpr>(e); list && list->getSyntacticForm()) e = list->getSyntacticForm();
+        auto *b = dyn_cast<BinaryOperator>(e);
+        if (Variable *target = b ? assigned(b) : nullptr) {
+            // Outside of the right-hand side the old value is dead: what used it before is done, what comes behind sees the new one.
+            Parts others = done;
+            others.insert(b);
+            VariableSet behind = after + uses(whole, others);
+            behind.erase(target);
+            return calls(b->getRHS(), behind, b->getRHS(), done);
+        }
         for (const Stmt *child : e->children())
             if (auto *x = dyn_cast_or_null<Expr>(child)) calls(x, after, whole, done);
         if (auto *c = dyn_cast<CallExpr>(e); c && isAesopCall(c) && !isNowait(c)) {
@@ -103,17 +130,13 @@ private:
         }
     }
 
-    // A full expression. A plain assignment to a register makes its old value dead.
+    // A full expression.
     VariableSet expression(const Expr *e, VariableSet out) {
         if (!e) return out;
-        if (auto *b = dyn_cast<BinaryOperator>(e->IgnoreParens()); b && b->getOpcode() == BO_Assign)
-            if (auto *r = dyn_cast<DeclRefExpr>(b->getLHS()->IgnoreParens()))
-                if (Variable *v = reg(r->getDecl())) {
-                    out.erase(v);
-                    calls(b->getRHS(), out, b->getRHS());
-                    return out + uses(b->getRHS());
-                }
         calls(e, out, e);
+        VariableSet killed;
+        kills(e, killed);
+        for (Variable *v : killed) out.erase(v);
         return out + uses(e);
     }
 

@@ -68,7 +68,9 @@ std::string FunctionWriter::dropBox(const Context &c, const Box &b) const {
     for (Variable *v : b.variables)
         if (v->sized && v->type()->isArrayType())
             s += "if (" + pointer + "->__ae_refs.refs == 1) __ae_array_free(__ae_b, &" + pointer + "->" + v->name + "); ";
-    return s + "__ae_box_drop(__ae_b, " + pointer + ", sizeof(" + type + "), _Alignof(" + type + ")); ";
+    s += "__ae_box_drop(__ae_b, " + pointer + ", sizeof(" + type + "), _Alignof(" + type + ")); ";
+    if (b.block && &c == b.owner && plan.entered.count(b.block)) s += pointer + " = 0; ";
+    return s;
 }
 
 void FunctionWriter::sizesSeenFrom(const Context &c) {
@@ -352,10 +354,12 @@ public:
         while (!head.empty() && isWhitespace(head.back())) head.pop_back();
 
         std::string again = head;
-        if (head.find('{') != std::string::npos) {  // it defines a type: that can stand only once
+        bool defines = head.find('{') != std::string::npos;  // a type: that can stand only once
+        if (defines || Plan::isOldStyle(plan.function)) {
             again = plan.function->getStorageClass() == SC_Static ? "static " : "";
             again += fn.declareAssignable(plan.function->getReturnType(), fn.name == "main" ? "__ae_user_main" : fn.name, at) + "(" + parameters() + ")";
             if (plan.function->getReturnType()->isFunctionPointerType()) unit.error(at, "give the type in this declaration a declaration of its own");
+            if (!defines) head = again;
         }
         std::string out = mark(declarator.begin) + head + ";\n" + moved;
         for (auto &b : plan.boxes) out += box(*b);
@@ -534,6 +538,8 @@ private:
                     if (p->hasAttr<UnusedAttr>()) out += "(void)" + p->getNameAsString() + "; ";
                 }
         }
+        for (auto &b : plan.boxes)
+            if (b->owner == &c && b->block && plan.entered.count(b->block)) out += fn.boxPointer(c, *b) + " = 0; ";
         for (auto &v : plan.variables)
             if (v->owner == &c && v->place == Place::Frame && v->sized && v->type()->isArrayType()) out += frame + "->" + v->name + " = 0; ";
         out += "\n" + w.text;
@@ -566,7 +572,7 @@ private:
     std::string resume(const Context &c) {
         if (!FunctionWriter::hasFrame(c)) return "";
         std::string type = fn.frameType(c);
-        std::string out = "static int " + fn.resumeName(c) + "(struct __ae_branch *__ae_b, struct __ae_frame *__ae_f) { ";
+        std::string out = mark(unit.begin(plan.function->getBeginLoc())) + "static int " + fn.resumeName(c) + "(struct __ae_branch *__ae_b, struct __ae_frame *__ae_f) { ";
         if (c.isBranch())
             return out + type + " *__ae_m = (" + type + " *)(void *)__ae_b; (void)__ae_f; " + fn.bodyName(c) +
                    "(__ae_m, 1); if (__ae_waits(__ae_b)) return __AE_WAIT; return __ae_branch_ended(__ae_b, sizeof *__ae_m, _Alignof(" + type +
@@ -602,14 +608,14 @@ public:
 };
 
 // A main that is an aesop function is called from a C main, which starts the runtime.
-std::string mainOf(const FunctionDecl *f) {
+std::string mainOf(const Unit &unit, const FunctionDecl *f) {
     std::string arguments = "__ae_b";
     if (f->getNumParams() >= 1) arguments += ", argc";
     if (f->getNumParams() >= 2) arguments += ", argv";
     std::string call = "__ae_user_main(" + arguments + ")";
-    return "static int __ae_entry(struct __ae_branch *__ae_b, int argc, char **argv) { (void)argc; (void)argv; " +
+    return mark(unit.begin(f->getBeginLoc())) + "static int __ae_entry(struct __ae_branch *__ae_b, int argc, char **argv) { (void)argc; (void)argv; " +
            (f->getReturnType()->isVoidType() ? call + "; return 0;" : "return " + call + ";") + " }\n" +
-           "int main(int argc, char **argv) { return __ae_main(__ae_entry, argc, argv); }\n";
+           mark(unit.begin(f->getBeginLoc())) + "int main(int argc, char **argv) { return __ae_main(__ae_entry, argc, argv); }\n";
 }
 
 }  // namespace
@@ -628,7 +634,7 @@ void lower(Unit &unit, Edits &edits) {
         bool startsProgram = isMain(f);
         if (startsProgram) edits.replace(unit.begin(f->getLocation()), unit.end(f->getLocation()), "__ae_user_main");
         std::string behind = mark(whole.end - 1);
-        if (startsProgram) behind = mainOf(f) + behind;
+        if (startsProgram) behind = mainOf(unit, f) + behind;
         if (!plan.lowered()) {
             std::size_t brace = unit.begin(f->getBody()->getBeginLoc());
             edits.replace(brace, brace + 1, "{ (void)__ae_b; ");

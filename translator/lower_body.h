@@ -119,6 +119,8 @@ private:
     void returnStatement(const clang::ReturnStmt *s);
     void jump(const clang::Stmt *s, std::size_t depth, const std::string &how);
     void openBox(const clang::Stmt *block);
+    void makeBox(const Box &box);
+    void boxesAtLabel();
     void evaluateSizes(clang::QualType type);
     void argumentBlock(const clang::CallExpr *call);
     void closeBlock(std::size_t depth);

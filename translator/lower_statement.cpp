@@ -106,14 +106,17 @@ void BodyWriter::statement(const Stmt *s) {
     }
     if (auto *c = dyn_cast<CaseStmt>(s)) {
         text += "case " + edits.text(unit.range(c->getLHS())) + (c->getRHS() ? " ... " + copy(c->getRHS()) : "") + ":; ";
+        boxesAtLabel();
         return statement(c->getSubStmt());
     }
     if (auto *d = dyn_cast<DefaultStmt>(s)) {
         text += "default:; ";
+        boxesAtLabel();
         return statement(d->getSubStmt());
     }
     if (auto *l = dyn_cast<LabelStmt>(s)) {
         text += l->getDecl()->getNameAsString() + ":; ";
+        boxesAtLabel();
         return statement(l->getSubStmt());
     }
     if (auto *g = dyn_cast<IndirectGotoStmt>(s)) {
@@ -155,9 +158,24 @@ void BodyWriter::openBox(const Stmt *block) {
     auto it = plan.boxOf.find(block);
     if (it == plan.boxOf.end()) return;
     Box *box = it->second;
+    cleanups.push_back({Cleanup::DropBox, block, nullptr, box});
+    makeBox(*box);
+}
+
+// At a label: blocks that control may enter here, past their beginning, get their boxes now.
+void BodyWriter::boxesAtLabel() {
+    for (auto &c : cleanups)
+        if (c.kind == Cleanup::DropBox && plan.entered.count(c.scope)) {
+            text += "if (!" + fn.boxPointer(context, *c.box) + ") { ";
+            makeBox(*c.box);
+            text += "} ";
+        }
+}
+
+void BodyWriter::makeBox(const Box &made) {
+    const Box *box = &made;
     std::string type = fn.boxType(*box);
     text += fn.boxPointer(context, *box) + " = (" + type + " *)__ae_box_new(__ae_b, sizeof(" + type + "), _Alignof(" + type + ")); ";
-    cleanups.push_back({Cleanup::DropBox, block, nullptr, box});
     for (Variable *v : box->variables)
         if (v->sized && v->type()->isArrayType()) text += fn.boxPointer(context, *box) + "->" + v->name + " = 0; ";
         else if (v->sized && isa<ParmVarDecl>(v->decl)) {
@@ -178,8 +196,14 @@ void BodyWriter::compound(const CompoundStmt *s, bool opensBox) {
     line(s);
     text += "{ ";
     std::size_t depth = cleanups.size();
+    std::size_t before = text.size();
     if (opensBox) openBox(s);
-    for (const Stmt *child : s->body()) statement(child);
+    bool opened = text.size() > before;  // a case label behind it is then not the first thing in its block
+    for (const Stmt *child : s->body()) {
+        if (opened && isa<SwitchCase>(child) && unit.request.nativeAttributes) text += "__attribute__((fallthrough)); ";
+        opened = opened && isa<DeclStmt>(child);
+        statement(child);
+    }
     text += mark(unit.range(s).end - 1);
     closeBlock(depth);
     text += "} ";

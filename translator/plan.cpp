@@ -21,6 +21,7 @@ struct Plan::Walker {
     Pwait *pwait = nullptr;              // innermost around, in the whole function
     const Stmt *block = nullptr;         // innermost scope for declarations
     std::vector<const Stmt *> scopes;    // statements with scopes and blocks around, outside in
+    std::vector<std::size_t> switches;   // where in `scopes` the inside of each switch around begins
     std::vector<std::pair<Variable *, Context *>> uses;
     std::vector<std::pair<const CompoundLiteralExpr *, const Stmt *>> addressedLiterals;
 
@@ -196,7 +197,20 @@ struct Plan::Walker {
         if (auto *d = dyn_cast<DeclStmt>(s)) return walkDeclarations(d);
         if (auto *l = dyn_cast<LabelStmt>(s)) {
             plan.labels[l->getDecl()] = {context, scopes};
+            plan.entered.insert(scopes.begin(), scopes.end());
             return walkAll(s);
+        }
+        if (isa<SwitchCase>(s)) {
+            if (!switches.empty())
+                for (std::size_t i = switches.back(); i < scopes.size(); i++) plan.entered.insert(scopes[i]);
+            return walkAll(s);
+        }
+        if (auto *w = dyn_cast<SwitchStmt>(s)) {
+            bool any = walk(w->getCond());
+            switches.push_back(scopes.size() + isa<CompoundStmt>(w->getBody()));  // the body itself is entered before the switch
+            any |= walk(w->getBody());
+            switches.pop_back();
+            return any;
         }
         if (isa<ReturnStmt>(s)) {
             if (pwait)
@@ -324,7 +338,7 @@ Plan::Plan(Unit &u, FunctionDecl *f, TypeNames &n) : unit(u), function(f), names
     };
     Types(*this).TraverseStmt(f->getBody());
 
-    needsLowering = f->isVariadic();
+    needsLowering = f->isVariadic() || isOldStyle(f);
     for (auto &c : contexts) needsLowering |= !c->suspensions.empty() || c->isBranch();
     if (!needsLowering) return;
 
@@ -361,6 +375,8 @@ void Plan::settle(const std::set<Variable *> &kept) {
         if (v->place == Place::Register && !kept.count(v.get()) && !isa<ParmVarDecl>(v->decl)) v->place = Place::Stay;
     name();
 }
+
+bool Plan::isOldStyle(const FunctionDecl *f) { return f->getNumParams() && !f->hasWrittenPrototype(); }
 
 bool Plan::reachesUp(const Unit &unit, const Context *context, const VarDecl *declared) {
     if (!context->home) return false;

@@ -89,6 +89,7 @@ public:
     std::map<const clang::Stmt *, Box *> boxOf;        // by block; null key: parameters
     std::map<const clang::VarDecl *, Variable *> variableOf;
     std::map<const clang::LabelDecl *, Label> labels;
+    std::set<const clang::Stmt *> entered;             // blocks that a label inside lets control enter past their beginning
     std::vector<const clang::Decl *> moved;            // local types and declarations, in order
     std::vector<const clang::DeclRefExpr *> references;
     std::map<const clang::DeclRefExpr *, Context *> contextOf;
@@ -102,6 +103,7 @@ public:
     std::map<const clang::VariableArrayType *, Context *> sizeOwner;     // or in this context's frame, for a typedef
     std::set<const clang::TypedefNameDecl *> sizedTypedefs;              // typedefs of variably modified types
     bool usesLabelValues = false;                                        // its labels' addresses are taken: one copy of the body only
+    static bool isOldStyle(const clang::FunctionDecl *f);  // int f(a) int a; {...}
     bool variadic() const { return function->isVariadic(); }
 
     bool lowered() const { return needsLowering; }  // false: no resume point, no branch: the text stays, but for hidden arguments
