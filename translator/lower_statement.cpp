@@ -29,7 +29,7 @@ bool BodyWriter::shaped(const Stmt *s) {
     if (isa<ReturnStmt>(s) || isa<GotoStmt>(s) || isa<LabelStmt>(s) || isa<BreakStmt>(s) || isa<ContinueStmt>(s) ||
         isa<IndirectGotoStmt>(s))
         return true;
-    if (plan.boxOf.count(s)) return true;
+    if (plan.boxOf.count(s) || (isa<SwitchCase>(s) && !plan.boxes.empty())) return true;
     if (auto *d = dyn_cast<DeclStmt>(s))
         for (const Decl *decl : d->decls()) {
             auto *v = plan.variable(decl);
@@ -106,7 +106,7 @@ void BodyWriter::statement(const Stmt *s) {
     }
     if (auto *c = dyn_cast<CaseStmt>(s)) {
         text += "case " + edits.text(unit.range(c->getLHS())) + (c->getRHS() ? " ... " + copy(c->getRHS()) : "") + ":; ";
-        boxesAtLabel();
+        if (!isa<SwitchCase>(c->getSubStmt())) boxesAtLabel();
         return statement(c->getSubStmt());
     }
     if (auto *d = dyn_cast<DefaultStmt>(s)) {
