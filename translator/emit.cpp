@@ -65,6 +65,12 @@ std::string Edits::serialize() const {
                 out.append(line - now.line, '\n');
                 lineStart |= line > now.line;
             }
+            if (lineStart) {  // as the user indented this line
+                std::size_t start = unit.text.rfind('\n', offset);
+                start = start == llvm::StringRef::npos ? 0 : start + 1;
+                if (out.empty() || out.back() == '\n')
+                    out += unit.text.slice(start, unit.text.find_first_not_of(" \t", start) < offset + 1 ? unit.text.find_first_not_of(" \t", start) : start);
+            }
             now = {file, line};
             continue;
         }

@@ -487,74 +487,87 @@ private:
         return s;
     }
 
-    std::string dispatch(const BodyWriter &w, const std::string &frame) {
-        std::string s = "switch (" + frame + "->__ae_h.state) { ";
-        for (std::size_t i = 0; i < w.cases.size(); i++)
-            s += (i + 1 == w.cases.size() ? "default" : "case " + std::to_string(i + 1)) + std::string(": ") + w.cases[i] + " ";
-        return s + "} ";
+    // Where a body is entered again and left: the restoring and saving halves of its resume points.
+    std::string points(const BodyWriter &w, const std::string &frame) {
+        if (w.points.empty()) return "    (void)__ae_resumed;\n";
+        std::string in = "    if (__ae_resumed) {\n        switch (" + frame + "->__ae_h.state) {\n", out = "    if (0) {\n";
+        for (std::size_t i = 0; i < w.points.size(); i++) {
+            std::string number = std::to_string(i + 1);
+            in += "        " + (i + 1 == w.points.size() ? "default" : "case " + number) + ": " + w.points[i].restore + "goto __ae_" + number + ";\n";
+            out += mark(w.points[i].at) + "    __ae_wait" + number + ": " + w.points[i].save + "\n";
+        }
+        return in + "        }\n    }\n" + out + "    }\n";
     }
 
-    std::string function(const Context &c) {
+    std::string locals(const Context &c) {
         BodyWriter &w = body(c);
-        std::string out = mark(c.isBranch() ? unit.range(c.statement).begin : at) + bodyHead(c) + " { ", frame = fn.frame(c);
-        if (c.isBranch()) out += "struct __ae_branch *const __ae_b = &__ae_m->__ae_branch; ";
+        std::string s;
+        auto local = [&](const std::string &declaration) { s += "    " + declaration + ";\n"; };
+        if (c.isBranch()) local("struct __ae_branch *const __ae_b = &__ae_m->__ae_branch");
         for (auto &v : plan.variables) {
             bool copied = std::find(c.copies.begin(), c.copies.end(), v.get()) != c.copies.end() && !v->addressed;
             bool own = v->owner == &c && v->place == Place::Register && !isa<ParmVarDecl>(v->decl);
-            if (own || copied) out += fn.declareAssignable(v->type(), v->name, unit.begin(v->decl->getLocation())) + "; ";
+            if (own || copied) local(fn.declareAssignable(v->type(), v->name, unit.begin(v->decl->getLocation())));
         }
-        for (int i = 1; i <= w.argumentBlocks; i++) out += "struct __ae_args *__ae_a" + std::to_string(i) + "; ";
-        for (auto &t : w.temporaries) out += fn.declareAssignable(t.type, t.name, at) + "; ";
+        for (int i = 1; i <= w.argumentBlocks; i++) local("struct __ae_args *__ae_a" + std::to_string(i));
+        for (auto &t : w.temporaries) local(fn.declareAssignable(t.type, t.name, at));
         if (!c.isBranch() && !c.eager)
             for (auto &b : plan.boxes)
-                if (b->owner == &c) out += fn.boxType(*b) + " *__ae_x" + std::to_string(b->index) + "; ";
-        for (int i = 1; i <= w.shields; i++) out += "struct __ae_scope __ae_s" + std::to_string(i) + "; ";
-        for (int i = 1; i <= w.deadlines; i++) out += "struct __ae_deadline __ae_d" + std::to_string(i) + "; ";
-        out += "(void)__ae_b; ";
-        if (c.isBranch()) {
-            out += w.cases.empty() ? "(void)__ae_resumed; " : "if (__ae_resumed) { " + dispatch(w, frame) + "} ";
-            for (Variable *v : c.copies)
-                if (!v->addressed)
-                    out += (assignable(v->type()) ? v->name + " = __ae_m->" + v->name : "__ae_copy(&" + v->name + ", &__ae_m->" + v->name + ", sizeof " + v->name + ")") + "; ";
-        } else {
-            if (!w.cases.empty()) out += "if (__ae_resumed) { " + dispatch(w, frame) + "} ";
-            else if (FunctionWriter::hasFrame(c)) out += "(void)__ae_resumed; ";
-            if (c.eager)
-                out += "__ae_fr = (" + fn.frameType(c) + " *)__ae_frame_new(__ae_b, sizeof *__ae_fr, _Alignof(" + fn.frameType(c) + "), " +
-                       fn.resumeName(c) + "); ";
-            for (auto &v : plan.variables)
-                if (auto *p = dyn_cast<ParmVarDecl>(v->decl)) {
-                    if (v->sized && v->place == Place::Frame) {
-                        fn.sizesSeenFrom(c);
-                        for (auto *size : evaluatedSizes(unit.context(), p->getType()))
-                            out += "__ae_fr->__ae_n" + std::to_string(plan.sizeNumber.at(size)) + " = (unsigned long)(" +
-                                   fn.edits.text(unit.range(size->getSizeExpr())) + "); ";
-                        out += "__ae_fr->" + v->name + " = (void *)" + v->name + "; ";
-                    } else if (v->place == Place::Frame) {
-                        std::string to = fn.access(c, *v);
-                        out += assignable(v->type()) ? to + " = " + p->getNameAsString() + "; "
-                                                     : "__ae_copy(&" + to + ", &" + p->getNameAsString() + ", sizeof " + to + "); ";
-                    }
-                    if (p->hasAttr<UnusedAttr>()) out += "(void)" + p->getNameAsString() + "; ";
-                }
+                if (b->owner == &c) local(fn.boxType(*b) + " *__ae_x" + std::to_string(b->index));
+        for (int i = 1; i <= w.shields; i++) local("struct __ae_scope __ae_s" + std::to_string(i));
+        for (int i = 1; i <= w.deadlines; i++) local("struct __ae_deadline __ae_d" + std::to_string(i));
+        return s + "    (void)__ae_b;\n";
+    }
+
+    // What a first entry does before the user's statements.
+    std::string begin(const Context &c) {
+        std::string s, frame = fn.frame(c);
+        auto set = [&](const std::string &to, const std::string &from, QualType type) {
+            s += "    " + (assignable(type) ? to + " = " + from : "__ae_copy(&" + to + ", &" + from + ", sizeof " + to + ")") + ";\n";
+        };
+        for (Variable *v : c.copies)
+            if (!v->addressed) set(v->name, "__ae_m->" + v->name, v->type());
+        if (c.eager && !c.isBranch())
+            s += "    __ae_fr = (" + fn.frameType(c) + " *)__ae_frame_new(__ae_b, sizeof *__ae_fr, _Alignof(" + fn.frameType(c) + "), " +
+                 fn.resumeName(c) + ");\n";
+        for (auto &v : plan.variables) {
+            auto *p = dyn_cast<ParmVarDecl>(v->decl);
+            if (!p || c.isBranch()) continue;
+            if (v->sized && v->place == Place::Frame) {
+                fn.sizesSeenFrom(c);
+                for (auto *size : evaluatedSizes(unit.context(), p->getType()))
+                    s += "    " + fn.types.sizeOf(size) + " = (unsigned long)(" + fn.edits.text(unit.range(size->getSizeExpr())) + ");\n";
+                s += "    __ae_fr->" + v->name + " = (void *)" + v->name + ";\n";
+            } else if (v->place == Place::Frame) {
+                set(fn.access(c, *v), p->getNameAsString(), v->type());
+            }
+            if (p->hasAttr<UnusedAttr>()) s += "    (void)" + p->getNameAsString() + ";\n";
         }
         for (auto &b : plan.boxes)
-            if (b->owner == &c && b->block && plan.entered.count(b->block)) out += fn.boxPointer(c, *b) + " = 0; ";
+            if (b->owner == &c && b->block && plan.entered.count(b->block)) s += "    " + fn.boxPointer(c, *b) + " = 0;\n";
         for (auto &v : plan.variables)
-            if (v->owner == &c && v->place == Place::Frame && v->sized && v->type()->isArrayType()) out += frame + "->" + v->name + " = 0; ";
-        out += "\n" + w.text;
-        if (c.isBranch()) {
-            if (w.endLabel) out += "__ae_end:; ";
-            for (Box *b : c.boxes) {
-                out += fn.dropBox(c, *b);
-            }
-        } else {
-            out += fn.frameEnd(c);
+            if (v->owner == &c && v->place == Place::Frame && v->sized && v->type()->isArrayType()) s += "    " + frame + "->" + v->name + " = 0;\n";
+        return s;
+    }
+
+    // What stands behind the user's statements.
+    std::string end(const Context &c) {
+        BodyWriter &w = body(c);
+        if (!c.isBranch()) {
             bool returnsAtJoin = false;  // the C compiler cannot see that a join always returns
             for (auto &p : plan.pwaits) returnsAtJoin |= p->returns;
-            if (isMain(plan.function) || returnsAtJoin) out += w.returnsNothing() + " ";
+            return fn.frameEnd(c) + (isMain(plan.function) || returnsAtJoin ? w.returnsNothing() : "");
         }
-        return out + "}\n";
+        std::string s = w.endLabel ? "__ae_end:; " : "";
+        for (Box *b : c.boxes) s += fn.dropBox(c, *b);
+        return s;
+    }
+
+    std::string function(const Context &c) {
+        std::size_t where = c.isBranch() ? unit.range(c.statement).begin : at;
+        bool resumes = c.isBranch() || FunctionWriter::hasFrame(c);
+        return mark(where) + bodyHead(c) + "\n{\n" + locals(c) + (resumes ? points(body(c), fn.frame(c)) : "") + begin(c) + mark(where) +
+               body(c).text + end(c) + "}\n";
     }
 
     // The C function itself.

@@ -57,6 +57,13 @@ private:
     void complain(std::size_t at);
 };
 
+// A place where the body can be left and entered again: behind a call that may wait, or at a join.
+struct ResumePoint {
+    std::size_t at;       // in the source
+    std::string save;     // statements that keep what is needed, and leave
+    std::string restore;  // statements that bring it back
+};
+
 class BodyWriter {
 public:
     BodyWriter(FunctionWriter &fn, Context &context);
@@ -65,7 +72,7 @@ public:
     std::string returnsNothing();  // what a function returns when nobody looks at it
 
     std::string text;                      // of the statements
-    std::vector<std::string> cases;        // of the switch at the top: "x = fr->x; goto __ae_1;"
+    std::vector<ResumePoint> points;       // by state, from 1
     std::vector<Temporary> temporaries;
     int argumentBlocks = 0;
     std::set<Variable *> kept;             // registers with a place in the frame
@@ -90,7 +97,7 @@ private:
         bool used = false;
     };
     std::vector<Loop> breakables, loops;
-    int states = 0, labels = 0;
+    int labels = 0;
 
     bool isFunction() const { return !context.isBranch(); }
     bool lazy() const { return isFunction() && !context.eager; }
@@ -124,12 +131,12 @@ private:
     void evaluateSizes(clang::QualType type);
     void argumentBlock(const clang::CallExpr *call);
     void closeBlock(std::size_t depth);
-    void returnValue(const std::string &value, const VariableSet &liveAtJoin);
+    void returnValue(const std::string &value, std::size_t at);
     std::string leave(const Cleanup &c);
     static std::string saved_value(const std::string &to, const std::string &value, clang::QualType type);
-    void unwind(std::size_t depth, const VariableSet &liveAtJoin);
-    void join(Pwait *p, const VariableSet &liveAtJoin);
-    void returnFrom(Pwait *p, bool always);
+    void unwind(std::size_t depth, std::size_t at, const VariableSet &liveAtJoin);
+    void join(Pwait *p, std::size_t at, const VariableSet &liveAtJoin);
+    void returnFrom(Pwait *p, std::size_t at, bool always);
     std::size_t depthOf(const clang::LabelDecl *label);
 
     // expressions: afterwards the text of e holds no resume point
@@ -140,8 +147,7 @@ private:
     void assign(const std::string &to, clang::QualType type, const std::string &value, std::size_t at);
     std::string operand(const clang::Expr *e) const;
     void replace(const clang::Expr *e, const std::string &with);
-    void suspend(const std::string &condition, const VariableSet &liveSet, const std::string &result, clang::QualType type,
-                 const std::string &after);
+    void suspend(std::size_t at, const std::string &condition, const VariableSet &liveSet, const std::string &result, clang::QualType type);
     bool reg(Variable *v) const;
 };
 

@@ -54,12 +54,11 @@ static std::string saved(const std::string &to, const std::string &from, QualTyp
     return "__ae_copy(&" + to + ", &" + from + ", sizeof " + to + ");";
 }
 
-// A resume point. `condition` is true when the branch waits; `after` stands on the resumed path before control goes on; `result`
-// receives the value of the call.
-void BodyWriter::suspend(const std::string &condition, const VariableSet &liveSet, const std::string &result, QualType type,
-                         const std::string &after) {
-    int state = ++states;
-    std::string number = std::to_string(state), frame = fn.frame(context), frameType = fn.frameType(context);
+// A resume point. `condition` is true when the branch waits; `result` receives the value of the call. The code that saves and restores
+// stands together at the top of the function, out of the way of the statements.
+void BodyWriter::suspend(std::size_t at, const std::string &condition, const VariableSet &liveSet, const std::string &result,
+                         QualType type) {
+    std::string number = std::to_string(points.size() + 1), frame = fn.frame(context), frameType = fn.frameType(context);
     std::string save, restore;
     if (lazy())
         save += "if (!__ae_fr) __ae_fr = (" + frameType + " *)__ae_frame_new(__ae_b, sizeof *__ae_fr, _Alignof(" + frameType + "), " +
@@ -116,9 +115,8 @@ void BodyWriter::suspend(const std::string &condition, const VariableSet &liveSe
         else
             restore += "__ae_copy(&" + result + ", __ae_wide(__ae_b, sizeof " + result + "), sizeof " + result + "); ";
     }
-    text += "if (" + condition + ") { " + save + "__ae_push(__ae_b, &" + frame + "->__ae_h, " + number + "u); " + returnsNothing() + " } __ae_" +
-            number + ":; ";
-    cases.push_back(restore + after + "goto __ae_" + number + ";");
+    text += "if (" + condition + ") goto __ae_wait" + number + "; __ae_" + number + ":; ";
+    points.push_back({at, save + "__ae_push(__ae_b, &" + frame + "->__ae_h, " + number + "u); " + returnsNothing(), restore});
 }
 
 // The further arguments of a variadic aesop function travel in a block of memory of their own (abi.h), because they have to live over
@@ -165,7 +163,7 @@ void BodyWriter::hoistCall(const CallExpr *call, bool valueNeeded) {
     if (value) assign(result, type, callText, whole.begin);
     else text += callText + "; ";
     auto it = live.find(call);
-    suspend("__ae_waits(__ae_b)", it == live.end() ? VariableSet{} : it->second, result, type, "");
+    suspend(whole.begin, "__ae_waits(__ae_b)", it == live.end() ? VariableSet{} : it->second, result, type);
     replace(call, value ? result : "(void)0");
 }
 
