@@ -647,6 +647,7 @@ void lower(Unit &unit, Edits &edits) {
         bool startsProgram = isMain(f);
         if (startsProgram) edits.replace(unit.begin(f->getLocation()), unit.end(f->getLocation()), "__ae_user_main");
         std::string behind = mark(whole.end - 1);
+        if (startsProgram) FunctionNames(unit, edits, "main").TraverseStmt(f->getBody());
         if (startsProgram) behind = mainOf(unit, f) + behind;
         if (!plan.lowered()) {
             std::size_t brace = unit.begin(f->getBody()->getBeginLoc());
