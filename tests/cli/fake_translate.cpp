@@ -28,7 +28,10 @@ bool has(const Request &request, const char *word) { return request.text.find(wo
 }  // namespace
 
 Result translate(const Request &request) {
-    if (has(request, "FAKE_SEGV")) std::raise(SIGSEGV);
+    if (has(request, "FAKE_SEGV")) {
+        std::signal(SIGSEGV, SIG_DFL); // a sanitizer would turn it into an exit
+        std::raise(SIGSEGV);
+    }
     if (has(request, "FAKE_ABORT")) std::abort();
     if (has(request, "FAKE_EXIT")) std::exit(0);
     if (has(request, "FAKE_THROW")) throw std::runtime_error("thrown by the fake");

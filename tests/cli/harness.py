@@ -117,15 +117,16 @@ def build_fake(folder):
     for name in ("bin", "lib", "include"):
         (folder / name).mkdir(parents=True)
     shutil.copytree(ROOT / "runtime/include", folder / "include", dirs_exist_ok=True)
+    flags = os.environ.get("CXXFLAGS", "").split() # -fsanitize=address,undefined, say
     objects, running = [], []
     for name in DRIVER + ["fake_translate"]:
         source = HERE / "fake_translate.cpp" if name == "fake_translate" else ROOT / "translator" / (name + ".cpp")
         objects.append(folder / (name + ".o"))
         command = ["c++", "-std=c++20", "-O1", "-fno-rtti", "-D_GNU_SOURCE", '-DAESOP_VERSION="0.0.0"', "-I", ROOT / "translator",
-                   "-c", source, "-o", objects[-1]]
+                   *flags, "-c", source, "-o", objects[-1]]
         running.append(subprocess.Popen(command))
         if len(running) == 2:
             check(running.pop(0).wait() == 0, "the driver does not compile")
     check(all(process.wait() == 0 for process in running), "the driver does not compile")
-    subprocess.run(["c++", *objects, "-o", folder / "bin/aecc"], check=True)
+    subprocess.run(["c++", *flags, *objects, "-o", folder / "bin/aecc"], check=True)
     return folder / "bin/aecc"
