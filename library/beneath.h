@@ -10,8 +10,8 @@ struct ae_beneath {
     int flags;
     mode_t mode;
 };
-/* Blocking calls, for aesop_offload(); the argument is a struct ae_beneath. Return a descriptor, 0, or a negative errno: -EACCES when the path leads
- * out of the folder. */
+/* Blocking calls, for aesop_offload(); the argument is a struct ae_beneath. Return a descriptor, 0, or a negative errno: -EACCES when the
+ * path leads out of the folder. */
 long ae_beneath_open(void *request);
 long ae_beneath_unlink(void *request);
 

@@ -1,4 +1,5 @@
-/* Files: the leaves, each one request to io.h, and the blocking calls behind paths that must not leave a folder. The rest stands in file.ae.
+/* Files: the leaves, each one request to io.h, and the blocking calls behind paths that must not leave a folder. The rest stands in
+ * file.ae.
  *
  * The functions with a struct __ae_branch * in front are those that <aesop/file.h> declares with __aesop: aecc adds that parameter. */
 #include "../io/io.h"

@@ -2,12 +2,13 @@
  *
  *     mpirun -np 16 file-client --ip 127.0.0.1 --port 9999 --path data --num-requests 16 --size 4096 --type-w
  *
- * MPI only lines up the processes and gathers what they measured; clients and server talk TCP (servers/file/protocol.h). All processes meet at a
- * barrier, connect, send their requests one after the other, and meet again. The run's time is that of the slowest client, from before it connects to
- * after its last answer; the latency of a request is from before it is sent to after its answer has arrived.
+ * MPI only lines up the processes and gathers what they measured; clients and server talk TCP (servers/file/protocol.h). All processes meet
+ * at a barrier, connect, send their requests one after the other, and meet again. The run's time is that of the slowest client, from before
+ * it connects to after its last answer; the latency of a request is from before it is sent to after its answer has arrived.
  *
- * A process plays one client with blocking calls, or several (--clients-per-process) with poll(): each client is a small state machine whose steps do as
- * much as they can. With one client no step ever finds that it would have to wait, so poll() is not called, and both modes are the same code.
+ * A process plays one client with blocking calls, or several (--clients-per-process) with poll(): each client is a small state machine
+ * whose steps do as much as they can. With one client no step ever finds that it would have to wait, so poll() is not called, and both
+ * modes are the same code.
  *
  * An error ends the client that has it, not the run: all processes still meet at the second barrier, then the run fails.
  */
@@ -169,7 +170,8 @@ static int receive(struct client *c, unsigned char *to, size_t size) {
     ssize_t n = recv(c->fd, to + c->done, size - c->done, 0);
     if (n < 0) return waits(c, "receiving");
     if (n == 0) {
-        fail(c, "the server closed the connection in the middle of %s", c->state == RECEIVING_HEADER && !c->done ? "a request" : "an answer");
+        fail(c, "the server closed the connection in the middle of %s",
+             c->state == RECEIVING_HEADER && !c->done ? "a request" : "an answer");
         return 1;
     }
     c->done += (size_t)n;
@@ -235,7 +237,8 @@ static void connect_client(struct client *c, const struct sockaddr *address, soc
     int n = connect(c->fd, address, length);
     if (n < 0 && errno == EINPROGRESS && !blocking) return;
     if (n < 0)
-        fail(c, "connecting to %s port %d: %s", c->of->options->ip, c->of->options->port, strerror(errno == EINPROGRESS ? ETIMEDOUT : errno));
+        fail(c, "connecting to %s port %d: %s", c->of->options->ip, c->of->options->port,
+             strerror(errno == EINPROGRESS ? ETIMEDOUT : errno));
     else
         advance(c);
 }
@@ -286,7 +289,8 @@ void process_run(struct process *p) {
     int four = inet_pton(AF_INET, o->ip, &in.sin_addr) == 1;
     if (!four) inet_pton(AF_INET6, o->ip, &in6.sin6_addr); /* the options were checked */
     for (int i = 0; i < o->clients; i++)
-        connect_client(&p->clients[i], four ? (struct sockaddr *)&in : (struct sockaddr *)&in6, four ? sizeof in : sizeof in6, o->clients == 1);
+        connect_client(&p->clients[i], four ? (struct sockaddr *)&in : (struct sockaddr *)&in6, four ? sizeof in : sizeof in6,
+                       o->clients == 1);
     drive(p);
 }
 void process_check(struct process *p) {

@@ -13,8 +13,8 @@ struct options {
     int requests; /* of each client */
     size_t size;  /* bytes in each */
     unsigned type;
-    int clients;  /* of this process */
-    int timeout;  /* s without any progress */
+    int clients; /* of this process */
+    int timeout; /* s without any progress */
     int verify, json;
 };
 
@@ -23,22 +23,22 @@ enum client_state {
     SENDING,
     RECEIVING_HEADER,
     RECEIVING_PAYLOAD,
-    WRITTEN,  /* all requests are answered, the files are to be read back */
+    WRITTEN, /* all requests are answered, the files are to be read back */
     FINISHED,
-    FAILED,   /* error says why */
+    FAILED, /* error says why */
 };
 struct client {
     struct process *of;
     enum client_state state;
     int fd, number, request;
     unsigned type;
-    int checking;                  /* reads back what it has written: not measured */
-    unsigned char *buffer;         /* request: header, path, payload; answer: payload */
-    size_t done, total;            /* of what is being sent or received */
+    int checking;          /* reads back what it has written: not measured */
+    unsigned char *buffer; /* request: header, path, payload; answer: payload */
+    size_t done, total;    /* of what is being sent or received */
     unsigned char header[FILE_HEADER];
     struct file_response answer;
-    double started, begun, ended;  /* s: before connecting, of this request, after the last answer */
-    double *latency;               /* of each request, s */
+    double started, begun, ended; /* s: before connecting, of this request, after the last answer */
+    double *latency;              /* of each request, s */
     char error[1536];
 };
 struct process {

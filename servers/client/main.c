@@ -41,11 +41,21 @@ static int number(const char *text, unsigned long long low, unsigned long long h
 /* Returns 0; 1 when the program is to end with status 0; 2 for wrong options. Rank 0 speaks. */
 static int parse(int argc, char **argv, struct options *o, int rank) {
     enum { IP, PORT, PATH, REQUESTS, SIZE, CLIENTS, VERIFY, TIMEOUT, JSON, HELP, TYPE };
-    static const struct option known[] = {
-        {"ip", 1, 0, IP}, {"port", 1, 0, PORT}, {"path", 1, 0, PATH}, {"num-requests", 1, 0, REQUESTS}, {"size", 1, 0, SIZE},
-        {"clients-per-process", 1, 0, CLIENTS}, {"verify", 0, 0, VERIFY}, {"timeout", 1, 0, TIMEOUT}, {"json", 0, 0, JSON}, {"help", 0, 0, HELP},
-        {"type-r", 0, 0, TYPE + FILE_READ}, {"type-w", 0, 0, TYPE + FILE_WRITE}, {"type-rn", 0, 0, TYPE + FILE_READ_NULL},
-        {"type-wn", 0, 0, TYPE + FILE_WRITE_NULL}, {0}};
+    static const struct option known[] = {{"ip", 1, 0, IP},
+                                          {"port", 1, 0, PORT},
+                                          {"path", 1, 0, PATH},
+                                          {"num-requests", 1, 0, REQUESTS},
+                                          {"size", 1, 0, SIZE},
+                                          {"clients-per-process", 1, 0, CLIENTS},
+                                          {"verify", 0, 0, VERIFY},
+                                          {"timeout", 1, 0, TIMEOUT},
+                                          {"json", 0, 0, JSON},
+                                          {"help", 0, 0, HELP},
+                                          {"type-r", 0, 0, TYPE + FILE_READ},
+                                          {"type-w", 0, 0, TYPE + FILE_WRITE},
+                                          {"type-rn", 0, 0, TYPE + FILE_READ_NULL},
+                                          {"type-wn", 0, 0, TYPE + FILE_WRITE_NULL},
+                                          {0}};
     unsigned char address[16];
     unsigned long long n = 0;
     int c, good = 1;
@@ -71,9 +81,12 @@ static int parse(int argc, char **argv, struct options *o, int rank) {
         if (!good && c != '?' && rank == 0) fprintf(stderr, "file-client: --%s cannot be %s\n", known[c].name, optarg);
     }
     const char *why = NULL;
-    if (good && optind < argc) why = "there are only options";
-    else if (good && !o->type) why = "one of --type-r, --type-w, --type-rn, --type-wn is missing";
-    else if (good && inet_pton(AF_INET, o->ip, address) != 1 && inet_pton(AF_INET6, o->ip, address) != 1) why = "--ip: an address in numbers, please";
+    if (good && optind < argc)
+        why = "there are only options";
+    else if (good && !o->type)
+        why = "one of --type-r, --type-w, --type-rn, --type-wn is missing";
+    else if (good && inet_pton(AF_INET, o->ip, address) != 1 && inet_pton(AF_INET6, o->ip, address) != 1)
+        why = "--ip: an address in numbers, please";
     if (why && rank == 0) fprintf(stderr, "file-client: %s\n", why);
     if (good && !why) return 0;
     if (rank == 0) fputs("Try file-client --help.\n", stderr);
@@ -97,20 +110,23 @@ struct run {
     double slowest, fastest; /* client, s */
 };
 static void report(const struct options *o, const struct run *r, double *latencies, size_t n) {
-    static const char *const names[] = {[FILE_READ] = "read", [FILE_WRITE] = "write", [FILE_READ_NULL] = "read-null", [FILE_WRITE_NULL] = "write-null"};
+    static const char *const names[] = {
+        [FILE_READ] = "read", [FILE_WRITE] = "write", [FILE_READ_NULL] = "read-null", [FILE_WRITE_NULL] = "write-null"};
     double min, q1, median, q3, max, rate = (double)n / r->slowest;
     qsort(latencies, n, sizeof *latencies, ascending);
-    min = latencies[0], q1 = quantile(latencies, n, 0.25), median = quantile(latencies, n, 0.5), q3 = quantile(latencies, n, 0.75), max = latencies[n - 1];
+    min = latencies[0], q1 = quantile(latencies, n, 0.25), median = quantile(latencies, n, 0.5), q3 = quantile(latencies, n, 0.75),
+    max = latencies[n - 1];
     if (o->json) {
-        printf("{\"type\": \"%s\", \"processes\": %d, \"clients\": %d, \"requests\": %d, \"size\": %zu, \"verified\": %s, \"seconds\": %.9f, "
-               "\"fastest_client_seconds\": %.9f, \"ops_per_second\": %.3f, \"bytes_per_second\": %.1f, "
-               "\"latency\": {\"min\": %.9f, \"q1\": %.9f, \"median\": %.9f, \"q3\": %.9f, \"max\": %.9f}}\n",
-               names[o->type], r->processes, r->clients, o->requests, o->size, o->verify ? "true" : "false", r->slowest, r->fastest, rate,
-               rate * (double)o->size, min, q1, median, q3, max);
+        printf(
+            "{\"type\": \"%s\", \"processes\": %d, \"clients\": %d, \"requests\": %d, \"size\": %zu, \"verified\": %s, \"seconds\": %.9f, "
+            "\"fastest_client_seconds\": %.9f, \"ops_per_second\": %.3f, \"bytes_per_second\": %.1f, "
+            "\"latency\": {\"min\": %.9f, \"q1\": %.9f, \"median\": %.9f, \"q3\": %.9f, \"max\": %.9f}}\n",
+            names[o->type], r->processes, r->clients, o->requests, o->size, o->verify ? "true" : "false", r->slowest, r->fastest, rate,
+            rate * (double)o->size, min, q1, median, q3, max);
         return;
     }
-    printf("%s: %d clients in %d processes, %d requests each, %zu bytes%s\n", names[o->type], r->clients, r->processes, o->requests, o->size,
-           o->verify ? ", verified" : "");
+    printf("%s: %d clients in %d processes, %d requests each, %zu bytes%s\n", names[o->type], r->clients, r->processes, o->requests,
+           o->size, o->verify ? ", verified" : "");
     printf("time       %.6f s (slowest client; fastest %.6f s)\n", r->slowest, r->fastest);
     printf("rate       %.1f operations/s, %.3f MB/s\n", rate, rate * (double)o->size * 1e-6);
     printf("latency    min %.1f us, quartiles %.1f %.1f %.1f us, max %.1f us\n", min * 1e6, q1 * 1e6, median * 1e6, q3 * 1e6, max * 1e6);

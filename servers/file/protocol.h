@@ -1,7 +1,7 @@
 /* protocol.h: what file servers and their client say to each other. Plain C, for all of them.
  *
- * Over one TCP connection the client sends requests, one after the other; each is answered before the next one is read. A message is a header of
- * FILE_HEADER bytes, all numbers little endian, and then what belongs to it:
+ * Over one TCP connection the client sends requests, one after the other; each is answered before the next one is read. A message is a
+ * header of FILE_HEADER bytes, all numbers little endian, and then what belongs to it:
  *
  *     request   magic 4, version 2, type 2, size 8, path length 4, zero 4; the path (no NUL at its end); the payload if it is a write
  *     response  magic 4, version 2, type 2, size 8, status 4 (signed), zero 4; the payload if it is a read
@@ -12,10 +12,11 @@
  *     READ_NULL    no    bytes wanted              the same                          in the response: zeros
  *     WRITE_NULL   no    bytes thrown away         the same                          in the request
  *
- * Status is 0, or a negative errno value as Linux numbers them; then size is 0 and no payload follows. After an error the connection goes on,
- * unless the server cannot know where the next request begins (bad magic, version or type; a request that is cut short or does not come in
- * time; a write beyond the server's limit) or has no room for the connection (-EMFILE, -ENFILE, -ENOMEM): then it answers, and closes.
+ * Status is 0, or a negative errno value as Linux numbers them; then size is 0 and no payload follows. After an error the connection goes
+ * on, unless the server cannot know where the next request begins (bad magic, version or type; a request that is cut short or does not come
+ * in time; a write beyond the server's limit) or has no room for the connection (-EMFILE, -ENFILE, -ENOMEM): then it answers, and closes.
  * The type is 0 in an answer to something that was not understood. An answer may come before the request has been sent completely.
+ * A write replaces the file; one that fails leaves no file behind.
  * If a file turns out shorter than what was announced while it is being sent, the server closes the connection.
  */
 #ifndef FILE_PROTOCOL_H

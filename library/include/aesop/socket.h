@@ -1,13 +1,13 @@
 /* <aesop/socket.h>: sockets and other streams.
  *
- * Results are non-negative, or a negative errno value; the thread's errno means nothing. "Waits" marks what may wait, in the branch that
- * calls it; the rest never does and can be called from plain C too. All waiting functions return, besides what is said below:
+ * Results are non-negative, or a negative errno value; the thread's errno means nothing. Functions with __aesop may wait, in the branch
+ * that calls them; the rest never does and can be called from plain C too. All that may wait return, besides what is said below:
  *   -ECANCELED  the branch was cancelled while it waited, or was cancelled and would have had to wait; nothing was transferred by this call
  *   -ENOMEM     no memory to wait with; nothing was started
  * A result that was reached before the cancel is delivered. SIGPIPE is not raised by sending on sockets; a closed peer is -EPIPE.
- * Buffers, addresses and paths are used until the call returns. Descriptors may be blocking or not (O_NONBLOCK saves system calls; those that
- * come from here are O_NONBLOCK and O_CLOEXEC). One branch may receive while another one sends; two that receive at once share the stream.
- * A descriptor must not be closed while a branch waits on it: cancel that branch, or aesop_shutdown() the socket, first.
+ * Buffers, addresses and paths are used until the call returns. Descriptors may be blocking or not (O_NONBLOCK saves system calls; those
+ * that come from here are O_NONBLOCK and O_CLOEXEC). One branch may receive while another one sends; two that receive at once share the
+ * stream. A descriptor must not be closed while a branch waits on it: cancel that branch, or aesop_shutdown() the socket, first.
  * The worker's own thread only, like all of the runtime; the functions that do not wait are thread-safe.
  */
 #ifndef AESOP_SOCKET_H
@@ -18,9 +18,9 @@
 
 /* --- without waiting ------------------------------------------------------------------------------------------------------ */
 
-/* Listens on a TCP address. host: an IPv4 or IPv6 address in numbers ("127.0.0.1", "::1"), no name; null: all IPv4 addresses. port: 0 to 65535,
- * 0 lets the kernel choose (see aesop_socket_port). backlog: connections that may wait to be accepted; the kernel limits it (net.core.somaxconn).
- * SO_REUSEADDR is set.
+/* Listens on a TCP address. host: an IPv4 or IPv6 address in numbers ("127.0.0.1", "::1"), no name; null: all IPv4 addresses. port: 0 to
+ * 65535, 0 lets the kernel choose (see aesop_socket_port). backlog: connections that may wait to be accepted; the kernel limits it
+ * (net.core.somaxconn). SO_REUSEADDR is set.
  * Returns a descriptor; -EINVAL for a host or port that is none; -EADDRINUSE, -EACCES, -EMFILE, ... as socket(2) and bind(2). */
 int aesop_listen_tcp(const char *host, int port, int backlog);
 
@@ -50,13 +50,13 @@ int aesop_shutdown(int fd, int how);
 #ifdef __AESOP__
 /* --- connections: all wait -------------------------------------------------------------------------------------------------- */
 
-/* Accepts a connection. addr: where to put the peer's address, with *len the room there in bytes, afterwards its size; both null: not wanted.
- * Returns a descriptor; -EMFILE, -ENFILE: descriptors are exhausted, the connection stays in the backlog, wait a little before trying again;
- * others as accept(2). Connections that their peers have taken back, and interruptions, are passed over. */
+/* Accepts a connection. addr: where to put the peer's address, with *len the room there in bytes, afterwards its size; both null: no.
+ * Returns a descriptor; -EMFILE, -ENFILE: descriptors are exhausted, the connection stays in the backlog, try again a little
+ * later; others as accept(2). Connections that their peers have taken back, and interruptions, are passed over. */
 __aesop int aesop_accept(int fd, struct sockaddr *addr, socklen_t *len);
 
 /* Connects a socket of the caller's to an address of len bytes.
- * Returns 0; -ECONNREFUSED, -ETIMEDOUT, ... as connect(2). After an error, -ECANCELED included, the socket is good only for aesop_close(). */
+ * Returns 0; -ECONNREFUSED, -ETIMEDOUT, ... as connect(2). After an error, -ECANCELED included, it is good only for closing. */
 __aesop int aesop_connect(int fd, const struct sockaddr *addr, socklen_t len);
 
 /* A new connection. ip: in numbers, as for aesop_listen_tcp(). port: 1 to 65535.
@@ -73,8 +73,8 @@ __aesop long aesop_recv(int fd, void *buf, size_t len, int flags);
  * Returns the number of bytes, perhaps fewer than len; -EPIPE, -ECONNRESET, ... as send(2). */
 __aesop long aesop_send(int fd, const void *buf, size_t len, int flags);
 
-/* Receives len bytes. Returns their number, fewer only at the end of the stream, or a negative errno: then an unknown part has been received already
- * (so after -ECANCELED the stream is of no use to a protocol with messages). */
+/* Receives len bytes. Returns their number, fewer only at the end of the stream, or a negative errno: then an unknown part has been
+ * received already (so after -ECANCELED the stream is of no use to a protocol with messages). */
 __aesop long aesop_recv_all(int fd, void *buf, size_t len);
 /* Sends len bytes. Returns len, or a negative errno: then an unknown part has been sent. */
 __aesop long aesop_send_all(int fd, const void *buf, size_t len);
@@ -88,7 +88,8 @@ __aesop long aesop_write(int fd, const void *buf, size_t len);
  * Returns those that hold, POLLERR and POLLHUP too, whether asked for or not; -EBADF. */
 __aesop int aesop_poll(int fd, int events);
 
-/* Closes any descriptor, at once: right for sockets and pipes, and for files whose closing does not block. Also in a cancelled branch: it is always closed.
+/* Closes any descriptor, at once: right for sockets and pipes, and for files whose closing does not block. Also in a cancelled branch: it
+ * is always closed.
  * Returns 0; -EBADF; -EIO, -ENOSPC, -EDQUOT: closed, but data that was written before is lost. See aesop_close_file() in <aesop/file.h>. */
 __aesop int aesop_close(int fd);
 #endif

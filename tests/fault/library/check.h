@@ -18,10 +18,10 @@ void fail_at(const char *file, int line, const char *what, long long found, long
 long long now_ms(void);
 
 /* Notes the first failure, and goes on: what was opened has to be closed. */
-#define EXPECT(found_, expected_)                                                                     \
-    do {                                                                                              \
-        long long f_ = (long long)(found_), e_ = (long long)(expected_);                              \
-        if (f_ != e_ && !*failure) fail_at(__FILE__, __LINE__, #found_, f_, e_);                      \
+#define EXPECT(found_, expected_)                                                \
+    do {                                                                         \
+        long long f_ = (long long)(found_), e_ = (long long)(expected_);         \
+        if (f_ != e_ && !*failure) fail_at(__FILE__, __LINE__, #found_, f_, e_); \
     } while (0)
 #define TRUE(x_) EXPECT(!!(x_), 1)
 
