@@ -80,9 +80,9 @@ enum ae_io_op_code {
     AE_IO_CODES
 };
 
-enum { /* hint */
-    AE_IO_NONBLOCK = 1,  /* fd is O_NONBLOCK for sure */
-    AE_IO_MAY_BLOCK = 2, /* CLOSE, STAT: see there */
+enum {                      /* hint */
+       AE_IO_NONBLOCK = 1,  /* fd is O_NONBLOCK for sure */
+       AE_IO_MAY_BLOCK = 2, /* CLOSE, STAT: see there */
 };
 
 struct stat;
@@ -112,12 +112,12 @@ struct ae_io;
 /* One pending operation. Made by ae_io() when the operation has to wait, freed by ae_io_release(). */
 struct ae_io_op {
     struct ae_io_request q;
-    struct __ae_branch *b;             /* who waits; null after ae_io_complete() */
-    struct ae_io_op *next, **pprev;    /* the engine's: pprev is null while in no list */
-    long result;                       /* the engine's */
-    unsigned char state;               /* the engine's; 0 at first */
-    unsigned char asked;               /* the engine has been asked to cancel it */
-    unsigned short extra;              /* bytes after this structure: ae_io_extra() */
+    struct __ae_branch *b;          /* who waits; null after ae_io_complete() */
+    struct ae_io_op *next, **pprev; /* the engine's: pprev is null while in no list */
+    long result;                    /* the engine's */
+    unsigned char state;            /* the engine's; 0 at first */
+    unsigned char asked;            /* the engine has been asked to cancel it */
+    unsigned short extra;           /* bytes after this structure: ae_io_extra() */
 };
 /* Memory of the operation that an engine needs besides: a msghdr for RECVV and SENDV, a struct statx for STAT. */
 static inline void *ae_io_extra(struct ae_io_op *op) { return op + 1; }

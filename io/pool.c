@@ -30,9 +30,10 @@ static void inbox_put(struct ae_inbox *in, struct ae_io_op *op) {
     struct ae_io_op *head = atomic_load_explicit(&in->head, memory_order_relaxed);
     do op->next = head;
     while (!atomic_compare_exchange_weak(&in->head, &head, op)); /* sequentially consistent, as the next line: the worker sees op in */
-    if (atomic_exchange(&in->asleep, 0)) {                       /* ae_inbox_sleep(), or we see that it sleeps. Never neither. */
+    if (atomic_exchange(&in->asleep, 0)) { /* ae_inbox_sleep(), or we see that it sleeps. Never neither. */
         uint64_t one = 1;
-        while (write(in->fd, &one, sizeof one) < 0 && errno == EINTR) {} /* EAGAIN: it is full, so the worker is woken */
+        while (write(in->fd, &one, sizeof one) < 0 && errno == EINTR) {
+        } /* EAGAIN: it is full, so the worker is woken */
     }
 }
 int ae_inbox_sleep(struct ae_inbox *in) {

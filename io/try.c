@@ -19,7 +19,8 @@ static long outcome(long n) {
 static long poll_once(int fd, int events) {
     struct pollfd p = {.fd = fd, .events = (short)events};
     int n;
-    while ((n = poll(&p, 1, 0)) < 0 && errno == EINTR) {}
+    while ((n = poll(&p, 1, 0)) < 0 && errno == EINTR) {
+    }
     if (n < 0) return -errno;
     if (n == 0) return AE_IO_PENDING;
     return p.revents & POLLNVAL ? -EBADF : p.revents;
@@ -65,9 +66,7 @@ static long stream_once(const struct ae_io_request *q, bool ready) {
     return outcome(n);
 }
 
-void ae_message(struct msghdr *m, const struct ae_io_request *q) {
-    *m = (struct msghdr){.msg_iov = q->buf, .msg_iovlen = q->len};
-}
+void ae_message(struct msghdr *m, const struct ae_io_request *q) { *m = (struct msghdr){.msg_iov = q->buf, .msg_iovlen = q->len}; }
 static long socket_once(const struct ae_io_request *q) {
     struct msghdr local, *m = q->buf;
     int flags = q->flags | MSG_DONTWAIT;

@@ -23,20 +23,20 @@
 enum { ENTRIES = 512, COMPLETIONS = 4096, BATCH = 128, UNBOUNDED_WORKERS = 64 };
 
 enum { /* op.state */
-    IN_POOL = 1,
-    IN_KERNEL = 2,      /* its completion will come */
-    READINESS = 4,      /* ... and is that of a poll: then try */
-    CANCEL_SENT = 8,    /* the cancel's completion will come, too */
-    WAITS_TO_START = 16, /* in `later`: the submission queue was full */
-    WAITS_TO_CANCEL = 32,
+       IN_POOL = 1,
+       IN_KERNEL = 2,       /* its completion will come */
+       READINESS = 4,       /* ... and is that of a poll: then try */
+       CANCEL_SENT = 8,     /* the cancel's completion will come, too */
+       WAITS_TO_START = 16, /* in `later`: the submission queue was full */
+       WAITS_TO_CANCEL = 32,
 };
 enum { TAG_OPERATION, TAG_CANCEL, TAG_WAKE, TAGS = 15 }; /* low bits of user_data */
 
 struct uring {
     struct io_uring ring;
     struct ae_list later;
-    uint64_t wakes; /* what a read of the inbox's descriptor has brought */
-    bool listens;   /* that read is in the kernel */
+    uint64_t wakes;        /* what a read of the inbox's descriptor has brought */
+    bool listens;          /* that read is in the kernel */
     unsigned long cancels; /* sent and not answered */
 };
 
@@ -263,12 +263,12 @@ static void uring_wait(struct ae_io *io, long long timeout) {
 
 static const char *missing(struct uring *u, const struct io_uring_params *p) {
     static const unsigned char needed[] = {
-        IORING_OP_READV, IORING_OP_WRITEV, IORING_OP_FSYNC,        IORING_OP_POLL_ADD,  IORING_OP_SENDMSG, IORING_OP_RECVMSG,
+        IORING_OP_READV,  IORING_OP_WRITEV,  IORING_OP_FSYNC,        IORING_OP_POLL_ADD,  IORING_OP_SENDMSG, IORING_OP_RECVMSG,
         IORING_OP_ACCEPT, IORING_OP_CONNECT, IORING_OP_ASYNC_CANCEL, IORING_OP_FALLOCATE, IORING_OP_OPENAT,  IORING_OP_CLOSE,
-        IORING_OP_STATX, IORING_OP_READ,   IORING_OP_WRITE,         IORING_OP_SEND,     IORING_OP_RECV,    IORING_OP_UNLINKAT,
+        IORING_OP_STATX,  IORING_OP_READ,    IORING_OP_WRITE,        IORING_OP_SEND,      IORING_OP_RECV,    IORING_OP_UNLINKAT,
     };
-    const unsigned features = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_RW_CUR_POS | IORING_FEAT_FAST_POLL |
-                              IORING_FEAT_EXT_ARG;
+    const unsigned features =
+        IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_RW_CUR_POS | IORING_FEAT_FAST_POLL | IORING_FEAT_EXT_ARG;
     if ((p->features & features) != features) return "the kernel is too old (5.11 has all that is needed)";
     struct io_uring_probe *probe = io_uring_get_probe_ring(&u->ring);
     const char *reason = probe ? NULL : "the kernel does not say what it can do";

@@ -34,7 +34,7 @@ typedef struct ae_worker ae_worker;
 #define AE_UNLIKELY(x) (__builtin_expect((x) != 0, 0) != 0)
 
 enum { AE_OP_NONE, AE_OP_POSTED, AE_OP_CANCELLING, AE_OP_READY, AE_OP_READY_CANCELLED }; /* branch.op; the last: READY with -ECANCELED */
-enum { AE_K_IO, AE_K_TIMER, AE_K_SLOT };                          /* branch.kind */
+enum { AE_K_IO, AE_K_TIMER, AE_K_SLOT };                                                 /* branch.kind */
 
 enum {
     AE_CLASS_STEP = 16,
@@ -66,7 +66,7 @@ struct ae_worker {
     unsigned takes; /* from hot, since one was taken from the line */
     unsigned batch; /* branches to resume in a turn; AE_BATCH but for tests */
     bool fifo;
-    bool tight;     /* the reserve is not full: nothing may begin to wait before ae_replenish() */
+    bool tight; /* the reserve is not full: nothing may begin to wait before ae_replenish() */
     bool main_ended;
     unsigned char coin; /* AESOP_SUSPEND: percentage */
     uint64_t seed;
@@ -75,10 +75,10 @@ struct ae_worker {
     /* frame.c */
     void *classes[AE_CLASSES + 1];
     char *chunk, *chunk_end;
-    struct ae_block *blocks;          /* all chunks */
-    struct ae_block *reserve;         /* the one that is full or being used */
-    char *reserve_at;                 /* where its rest begins */
-    struct ae_block *spent;           /* those that large objects were taken from */
+    struct ae_block *blocks;  /* all chunks */
+    struct ae_block *reserve; /* the one that is full or being used */
+    char *reserve_at;         /* where its rest begins */
+    struct ae_block *spent;   /* those that large objects were taken from */
     unsigned long live, live_bytes, peak_bytes;
     unsigned long requests, fail_first, fail_count; /* AESOP_FAIL_ALLOC */
     void *wide;
@@ -102,7 +102,7 @@ static inline ae_worker *ae_worker_of(const ae_branch *b) { return (ae_worker *)
 /* --- frame.c --- */
 int ae_memory_open(ae_worker *w); /* 0 or -ENOMEM */
 void ae_memory_close(ae_worker *w);
-bool ae_replenish(ae_worker *w);                   /* fills the reserves; false: no memory */
+bool ae_replenish(ae_worker *w);                        /* fills the reserves; false: no memory */
 void *ae_request(ae_worker *w, size_t n, size_t align); /* from malloc; may be null */
 /* Before anything begins to wait. False: answer -ENOMEM. */
 static inline bool ae_may_wait(ae_worker *w) { return !AE_UNLIKELY(w->tight) || ae_replenish(w); }
@@ -165,7 +165,7 @@ int ae_slot_post(struct ae_slot *s, long value);
 
 /* --- main.c --- */
 int aesop_start(int (*entry)(ae_branch *, int, char **), int argc, char **argv);
-void ae_worker_open(ae_worker *w);  /* everything but the devices */
+void ae_worker_open(ae_worker *w); /* everything but the devices */
 void ae_worker_close(ae_worker *w);
 /* Runs one entry on a worker whose devices are open; returns its result after all lonely branches have ended. */
 int ae_worker_run(ae_worker *w, int (*entry)(ae_branch *, int, char **), int argc, char **argv);

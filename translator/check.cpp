@@ -38,7 +38,7 @@ std::string calleeName(const CallExpr *call) {
 // --- rules about types and calls, everywhere -----------------------------------------------------------------------------------
 
 class Everywhere : public RecursiveASTVisitor<Everywhere> {
-public:
+  public:
     explicit Everywhere(Unit &u) : unit(u) {}
 
     bool TraverseFunctionDecl(FunctionDecl *f) {
@@ -50,9 +50,7 @@ public:
     // Operands that are not evaluated may name what they like.
     bool TraverseUnaryExprOrTypeTraitExpr(UnaryExprOrTypeTraitExpr *) { return true; }
     bool TraverseTypeOfExprTypeLoc(TypeOfExprTypeLoc) { return true; }
-    bool TraverseGenericSelectionExpr(GenericSelectionExpr *g) {
-        return g->isResultDependent() ? true : TraverseStmt(g->getResultExpr());
-    }
+    bool TraverseGenericSelectionExpr(GenericSelectionExpr *g) { return g->isResultDependent() ? true : TraverseStmt(g->getResultExpr()); }
 
     bool VisitFunctionDecl(FunctionDecl *f) {
         if (f->isImplicit()) return true;
@@ -76,9 +74,10 @@ public:
         auto functionPointer = [](QualType t) { return t->isFunctionPointerType() || t->isFunctionType(); };
         QualType from = cast->getSubExpr()->IgnoreParenImpCasts()->getType(), to = cast->getType();
         if (functionPointer(from) && functionPointer(to) && isAesop(from) != isAesop(to))
-            unit.error(cast->getLParenLoc(), std::string("a pointer to ") + (isAesop(from) ? "an aesop" : "a plain C") +
-                                                 " function is cast to a pointer to " + (isAesop(to) ? "an aesop" : "a plain C") +
-                                                 " function, which is called in another way; convert through 'void *' if you know that it is one");
+            unit.error(cast->getLParenLoc(),
+                       std::string("a pointer to ") + (isAesop(from) ? "an aesop" : "a plain C") + " function is cast to a pointer to " +
+                           (isAesop(to) ? "an aesop" : "a plain C") +
+                           " function, which is called in another way; convert through 'void *' if you know that it is one");
         return true;
     }
 
@@ -99,7 +98,7 @@ public:
         return true;
     }
 
-private:
+  private:
     Unit &unit;
     const FunctionDecl *function = nullptr;
 
@@ -113,7 +112,7 @@ private:
 // --- rules about control flow, in one aesop function -----------------------------------------------------------------------------
 
 class Function {
-public:
+  public:
     Function(Unit &u, FunctionDecl *f) : unit(u), function(f) {}
 
     void run() {
@@ -123,7 +122,7 @@ public:
         impossible();
     }
 
-private:
+  private:
     struct Around {
         enum Kind { Branch, Pwait, Shield, Deadline, Loop, Switch } kind;
         const Stmt *statement;
@@ -134,11 +133,12 @@ private:
     std::vector<Around> around;
     std::map<const LabelDecl *, std::vector<Around>> labels;
     bool waits = false, scopes = false;
-    std::vector<SourceLocation> indirect;                              // computed gotos
-    std::vector<std::pair<SourceLocation, std::string>> notOverAWait;  // errors if the function waits anywhere
+    std::vector<SourceLocation> indirect;                             // computed gotos
+    std::vector<std::pair<SourceLocation, std::string>> notOverAWait; // errors if the function waits anywhere
 
     // Runs `inside` with what statement s puts around its parts.
-    template <class Inside> void enter(Around::Kind kind, const Stmt *s, Inside inside, bool lonely = false) {
+    template <class Inside>
+    void enter(Around::Kind kind, const Stmt *s, Inside inside, bool lonely = false) {
         around.push_back({kind, s, lonely});
         inside();
         around.pop_back();
@@ -162,19 +162,17 @@ private:
         }
     }
 
-    template <class Each> void within(const Stmt *s, Each each) {
+    template <class Each>
+    void within(const Stmt *s, Each each) {
         const Stmt *inner = nullptr;
         auto children = [&](const Stmt *of) {
             for (const Stmt *child : of->children())
                 if (child) each(child);
         };
         switch (statementKeyword(s, &inner)) {
-        case Keyword::Pbranch:
-            return enter(Around::Branch, s, [&] { each(inner); }, !inPwait());
-        case Keyword::Pwait:
-            return enter(Around::Pwait, s, [&] { each(inner); });
-        case Keyword::Pshield:
-            return enter(Around::Shield, s, [&] { each(inner); });
+        case Keyword::Pbranch: return enter(Around::Branch, s, [&] { each(inner); }, !inPwait());
+        case Keyword::Pwait: return enter(Around::Pwait, s, [&] { each(inner); });
+        case Keyword::Pshield: return enter(Around::Shield, s, [&] { each(inner); });
         case Keyword::Pdeadline: {
             auto *d = cast<IfStmt>(inner);
             each(d->getCond());
@@ -182,8 +180,7 @@ private:
             if (d->getElse()) each(d->getElse());
             return;
         }
-        default:
-            break;
+        default: break;
         }
         if (isa<WhileStmt>(s) || isa<DoStmt>(s) || isa<ForStmt>(s)) return enter(Around::Loop, s, [&] { children(s); });
         if (auto *w = dyn_cast<SwitchStmt>(s)) {
@@ -212,17 +209,11 @@ private:
         case Keyword::Pbreak:
             if (!branch()) unit.error(at, "'pbreak' outside of a pbranch; there is no branch that it could end");
             return;
-        case Keyword::Pbranch:
-            return lookAtBranch(s);
-        case Keyword::Pwait:
-            waits = scopes = true;
-            return;
+        case Keyword::Pbranch: return lookAtBranch(s);
+        case Keyword::Pwait: waits = scopes = true; return;
         case Keyword::Pshield:
-        case Keyword::Pdeadline:
-            scopes = true;
-            return;
-        default:
-            break;
+        case Keyword::Pdeadline: scopes = true; return;
+        default: break;
         }
         if (isa<ReturnStmt>(s)) {
             for (auto &a : around)
@@ -244,9 +235,10 @@ private:
         } else if (auto *d = dyn_cast<DeclStmt>(s)) {
             for (const Decl *decl : d->decls())
                 if (auto *v = dyn_cast<VarDecl>(decl); v && v->getStorageClass() == SC_Register && v->hasAttr<AsmLabelAttr>())
-                    notOverAWait.push_back({v->getLocation(), "the register variable " + quote(v->getName()) +
-                                                                  " cannot keep its register while its function waits; use an ordinary variable, "
-                                                                  "and the register in a plain C function"});
+                    notOverAWait.push_back(
+                        {v->getLocation(), "the register variable " + quote(v->getName()) +
+                                               " cannot keep its register while its function waits; use an ordinary variable, "
+                                               "and the register in a plain C function"});
         }
     }
 
@@ -269,7 +261,8 @@ private:
                 return unit.error(s->getBeginLoc(), std::string("'") + (isContinue ? "continue" : "break") +
                                                         "' would leave its branch; end the branch with 'pbreak'");
         }
-        unit.error(s->getBeginLoc(), std::string("'") + (isContinue ? "continue' outside of a loop" : "break' outside of a loop or switch"));
+        unit.error(s->getBeginLoc(),
+                   std::string("'") + (isContinue ? "continue' outside of a loop" : "break' outside of a loop or switch"));
     }
 
     void lookAtGoto(const GotoStmt *g) {
@@ -280,8 +273,8 @@ private:
         while (common < there.size() && common < around.size() && there[common].statement == around[common].statement) common++;
         for (std::size_t i = common; i < around.size(); i++)
             if (around[i].kind == Around::Branch)
-                return unit.error(g->getBeginLoc(), "'goto " + g->getLabel()->getName().str() +
-                                                        "' would leave its branch; end the branch with 'pbreak'");
+                return unit.error(g->getBeginLoc(),
+                                  "'goto " + g->getLabel()->getName().str() + "' would leave its branch; end the branch with 'pbreak'");
         for (std::size_t i = common; i < there.size(); i++)
             if (there[i].kind != Around::Loop && there[i].kind != Around::Switch)
                 return unit.error(g->getBeginLoc(), "'goto " + g->getLabel()->getName().str() + "' would jump into a " +
@@ -301,7 +294,7 @@ private:
                                "could cancel; call it in a pbranch of the pwait that is meant");
         } else if (name == "setjmp" || name == "_setjmp" || name == "sigsetjmp" || name == "__sigsetjmp") {
             notOverAWait.push_back({at, quote(name) + " in a function that may wait: the stack it saves is gone after a wait; return error "
-                                                     "values, or call it in a plain C function"});
+                                                      "values, or call it in a plain C function"});
         } else if (name == "alloca" || name == "__builtin_alloca" || name == "__builtin_alloca_with_align") {
             notOverAWait.push_back({at, "memory of 'alloca' does not live over a wait; use an array, or malloc and free"});
         }
@@ -310,14 +303,15 @@ private:
     void impossible() {
         for (SourceLocation at : indirect)
             if (scopes)
-                unit.error(at, "a computed goto in a function with pwait, pbranch, pshield or pdeadline: it is not known which of them it would "
-                               "leave; use a switch");
+                unit.error(
+                    at, "a computed goto in a function with pwait, pbranch, pshield or pdeadline: it is not known which of them it would "
+                        "leave; use a switch");
         if (!waits) return;
         for (auto &[at, message] : notOverAWait) unit.error(at, message);
     }
 };
 
-}  // namespace
+} // namespace
 
 void check(Unit &unit) {
     Everywhere(unit).TraverseDecl(unit.context().getTranslationUnitDecl());
@@ -326,4 +320,4 @@ void check(Unit &unit) {
                      [](const Diagnostic &a, const Diagnostic &b) { return a.offset < b.offset; });
 }
 
-}  // namespace aecc
+} // namespace aecc

@@ -6,4 +6,4 @@ namespace aecc {
 
 void check(Unit &unit);
 
-}  // namespace aecc
+} // namespace aecc

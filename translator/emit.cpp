@@ -42,7 +42,7 @@ std::string quoted(const std::string &file) {
     }
     return s;
 }
-}  // namespace
+} // namespace
 
 std::string Edits::serialize() const {
     std::string in = text(0, unit.text.size()), out;
@@ -65,23 +65,24 @@ std::string Edits::serialize() const {
                 out.append(line - now.line, '\n');
                 lineStart |= line > now.line;
             }
-            if (lineStart) {  // as the user indented this line
+            if (lineStart) { // as the user indented this line
                 std::size_t start = unit.text.rfind('\n', offset);
                 start = start == llvm::StringRef::npos ? 0 : start + 1;
                 if (out.empty() || out.back() == '\n')
-                    out += unit.text.slice(start, unit.text.find_first_not_of(" \t", start) < offset + 1 ? unit.text.find_first_not_of(" \t", start) : start);
+                    out += unit.text.slice(
+                        start, unit.text.find_first_not_of(" \t", start) < offset + 1 ? unit.text.find_first_not_of(" \t", start) : start);
             }
             now = {file, line};
             continue;
         }
-        if (c == '#' && lineStart) {  // a line marker of the preprocessor, or a #pragma
+        if (c == '#' && lineStart) { // a line marker of the preprocessor, or a #pragma
             std::size_t stop = in.find('\n', i);
             if (stop == std::string::npos) stop = in.size();
             std::string directive = in.substr(i, stop - i);
             std::size_t digits = directive.find_first_not_of("# \t");
             if (digits != std::string::npos && std::isdigit((unsigned char)directive[digits])) {
                 std::size_t quote = directive.find('"'), last = directive.rfind('"');
-                now.line = std::stoul(directive.substr(digits)) - 1;  // the newline behind it counts
+                now.line = std::stoul(directive.substr(digits)) - 1; // the newline behind it counts
                 if (quote != std::string::npos && last > quote) {
                     std::string name;
                     for (std::size_t k = quote + 1; k < last; k++) {
@@ -107,4 +108,4 @@ std::string Edits::serialize() const {
     return out;
 }
 
-}  // namespace aecc
+} // namespace aecc

@@ -11,7 +11,7 @@ namespace aecc {
 std::string mark(std::size_t offset);
 
 class Edits {
-public:
+  public:
     explicit Edits(const Unit &unit) : unit(unit) {}
 
     // Replaces [begin, end), which is not empty; edits inside it are dropped.
@@ -24,7 +24,7 @@ public:
     // The whole unit, marks turned into line directives.
     std::string serialize() const;
 
-private:
+  private:
     struct Edit {
         std::size_t end;
         std::string with;
@@ -33,4 +33,4 @@ private:
     std::map<std::size_t, Edit> edits;
 };
 
-}  // namespace aecc
+} // namespace aecc

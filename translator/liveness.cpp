@@ -19,7 +19,7 @@ VariableSet operator+(VariableSet a, const VariableSet &b) {
 }
 
 class Flow {
-public:
+  public:
     Flow(const Plan &plan, const Context &context) : plan(plan), context(context) {}
 
     LiveAt run() {
@@ -31,7 +31,7 @@ public:
         return std::move(live);
     }
 
-private:
+  private:
     const Plan &plan;
     const Context &context;
     LiveAt live;
@@ -78,7 +78,7 @@ private:
         if (auto *r = dyn_cast<DeclRefExpr>(s))
             if (Variable *v = reg(r->getDecl())) found.insert(v);
         if (auto *list = dyn_cast<InitListExpr>(s); list && list->getSyntacticForm()) s = list->getSyntacticForm();
-        if (auto *e = dyn_cast<StmtExpr>(s)) {  // what is declared inside lives inside
+        if (auto *e = dyn_cast<StmtExpr>(s)) { // what is declared inside lives inside
             Range inside = plan.unit.range(e);
             VariableSet all;
             for (const Stmt *child : e->children()) collect(child, except, all);
@@ -164,7 +164,8 @@ private:
         return out;
     }
 
-    template <class Step> VariableSet untilStable(Step step) {
+    template <class Step>
+    VariableSet untilStable(Step step) {
         VariableSet in, next;
         while ((next = step(in) + in) != in) in = next;
         return in;
@@ -196,20 +197,14 @@ private:
             branch(plan.branchOf.at(s), in);
             return in;
         }
-        case Keyword::Pwait:
-            record(s, out);
-            return statement(inner, out);
-        case Keyword::Pbreak:
-            record(s, {});
-            return {};
-        case Keyword::Pshield:
-            return statement(inner, out);
+        case Keyword::Pwait: record(s, out); return statement(inner, out);
+        case Keyword::Pbreak: record(s, {}); return {};
+        case Keyword::Pshield: return statement(inner, out);
         case Keyword::Pdeadline: {
             auto *d = cast<IfStmt>(inner);
             return expression(d->getCond(), statement(d->getThen(), out + statement(d->getElse(), out)));
         }
-        default:
-            break;
+        default: break;
         }
         if (auto *e = dyn_cast<Expr>(s)) return expression(e, out);
         if (auto *a = dyn_cast<AttributedStmt>(s)) return statement(a->getSubStmt(), out);
@@ -261,12 +256,12 @@ private:
             record(s, {});
             return expression(r->getRetValue(), {});
         }
-        return out + uses(s);  // asm and the like
+        return out + uses(s); // asm and the like
     }
 };
 
-}  // namespace
+} // namespace
 
 LiveAt liveness(const Plan &plan, const Context &context) { return Flow(plan, context).run(); }
 
-}  // namespace aecc
+} // namespace aecc

@@ -12,4 +12,4 @@ using LiveAt = std::map<const clang::Stmt *, VariableSet>;
 
 LiveAt liveness(const Plan &plan, const Context &context);
 
-}  // namespace aecc
+} // namespace aecc

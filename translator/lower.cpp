@@ -48,7 +48,7 @@ std::string FunctionWriter::boxPointer(const Context &c, const Box &b) const {
     std::string pointer = "__ae_x" + std::to_string(b.index);
     bool held = std::find(c.boxes.begin(), c.boxes.end(), &b) != c.boxes.end();
     if (&c == b.owner || held) return c.isBranch() || c.eager ? frame(c) + "->" + pointer : pointer;
-    const Context *owner = c.home->owner;  // reached through the pwait's owner, which has it in its frame
+    const Context *owner = c.home->owner; // reached through the pwait's owner, which has it in its frame
     std::string path = frameOf(c, *owner);
     while (owner != b.owner && std::find(owner->boxes.begin(), owner->boxes.end(), &b) == owner->boxes.end()) {
         owner = owner->home->owner;
@@ -92,12 +92,9 @@ std::string FunctionWriter::access(const Context &c, const Variable &v) {
     }
     if (&c != v.owner && v.pprivate) return v.addressed ? "(__ae_m->" + v.name + ")" : v.name;
     switch (v.place) {
-    case Place::Frame:
-        return "(" + frameOf(c, *v.owner) + "->" + v.name + ")";
-    case Place::Boxed:
-        return "(" + boxPointer(c, *v.box) + "->" + v.name + ")";
-    default:
-        return v.name;
+    case Place::Frame: return "(" + frameOf(c, *v.owner) + "->" + v.name + ")";
+    case Place::Boxed: return "(" + boxPointer(c, *v.box) + "->" + v.name + ")";
+    default: return v.name;
     }
 }
 
@@ -128,12 +125,12 @@ std::size_t skipSpace(llvm::StringRef text, std::size_t at) {
     for (;; at++) {
         while (at < text.size() && isWhitespace(text[at])) at++;
         if (at >= text.size() || text[at] != '#') return at;
-        while (at < text.size() && text[at] != '\n') at++;  // a line marker
+        while (at < text.size() && text[at] != '\n') at++; // a line marker
     }
 }
 
 class PointEdits : public RecursiveASTVisitor<PointEdits> {
-public:
+  public:
     PointEdits(Unit &unit, Edits &edits) : unit(unit), edits(edits) {
         for (auto *f : unit.definitions)
             if (auto t = f->getTypeSourceInfo()->getTypeLoc().IgnoreParens().getAsAdjusted<FunctionTypeLoc>())
@@ -152,18 +149,21 @@ public:
         if (old && !definition) return true;
         std::string hidden = definition ? "(struct __ae_branch *__ae_b" : "(struct __ae_branch *";
         auto *prototype = dyn_cast<FunctionProtoType>(t.getTypePtr());
-        if (prototype && prototype->isVariadic()) {  // the further arguments come in a block
+        if (prototype && prototype->isVariadic()) { // the further arguments come in a block
             std::size_t dots = unit.text.slice(open, close).rfind("...");
             if (dots != llvm::StringRef::npos) dots += open;
             if (dots != llvm::StringRef::npos)
                 edits.replace(dots, dots + 3, definition ? "struct __ae_args *__ae_args" : "struct __ae_args *");
         }
-        if (t.getNumParams() == 0 && !(prototype && prototype->isVariadic())) edits.replace(open, close + 1, hidden + ")");
-        else edits.replace(open, open + 1, hidden + ", ");
+        if (t.getNumParams() == 0 && !(prototype && prototype->isVariadic()))
+            edits.replace(open, close + 1, hidden + ")");
+        else
+            edits.replace(open, open + 1, hidden + ", ");
         return true;
     }
     bool VisitCallExpr(CallExpr *call) {
-        if (call->getBuiltinCallee() == Builtin::BI__builtin_va_start && function && isAesop(function->getType()) && call->getNumArgs() == 2) {
+        if (call->getBuiltinCallee() == Builtin::BI__builtin_va_start && function && isAesop(function->getType()) &&
+            call->getNumArgs() == 2) {
             std::size_t open = skipSpace(unit.text, unit.end(call->getCallee()->getEndLoc()));
             edits.replace(unit.range(call->getCallee()), "__ae_va_start");
             edits.replace(open, open + 1, "(&");
@@ -178,7 +178,7 @@ public:
         return true;
     }
 
-private:
+  private:
     Unit &unit;
     Edits &edits;
     std::set<std::size_t> definitions;
@@ -188,7 +188,7 @@ private:
 // --- local types and declarations, moved in front of the function -------------------------------------------------------------------
 
 class Mover : public RecursiveASTVisitor<Mover> {
-public:
+  public:
     Mover(FunctionWriter &fn, TypeNames &names, std::set<std::string> &taken) : fn(fn), unit(fn.unit), names(names), taken(taken) {}
 
     // Chooses names for what moves, and renames their uses.
@@ -199,7 +199,7 @@ public:
             if (auto *alias = dyn_cast<TypedefNameDecl>(d)) rename(alias);
         TraverseStmt(fn.plan.function->getBody());
     }
-    bool VisitRecordDecl(RecordDecl *record) {  // those nested in a moved record have its scope in C
+    bool VisitRecordDecl(RecordDecl *record) { // those nested in a moved record have its scope in C
         if (!names.count(record) && record->isCompleteDefinition() && record->getIdentifier() && moves(record)) rename(record);
         return true;
     }
@@ -230,7 +230,7 @@ public:
         return true;
     }
 
-    std::vector<TypedefTypeLoc> sized;  // uses of typedefs of variable-length arrays
+    std::vector<TypedefTypeLoc> sized; // uses of typedefs of variable-length arrays
 
     // The moved text, in the order of the source.
     std::string text() {
@@ -250,8 +250,7 @@ public:
                 Variable *variable = fn.plan.variable(v);
                 out += v->isStaticLocal() ? "static " : "extern ";
                 if (v->getTSCSpec() != TSCS_unspecified) out += "_Thread_local ";
-                if (v->hasAttr<AlignedAttr>())
-                    out += "_Alignas(" + std::to_string(unit.context().getDeclAlign(v).getQuantity()) + ") ";
+                if (v->hasAttr<AlignedAttr>()) out += "_Alignas(" + std::to_string(unit.context().getDeclAlign(v).getQuantity()) + ") ";
                 out += fn.declareType(v->getType(), variable->name, at);
                 if (v->getInit()) out += " = " + fn.edits.text(unit.range(v->getInit()));
                 out += ";\n";
@@ -262,13 +261,14 @@ public:
         return out;
     }
 
-private:
+  private:
     FunctionWriter &fn;
     Unit &unit;
     TypeNames &names;
     std::set<std::string> &taken;
 
-    template <class Named> std::string nameOf(const Named *d) {
+    template <class Named>
+    std::string nameOf(const Named *d) {
         auto it = names.find(d);
         return it == names.end() ? d->getNameAsString() : it->second;
     }
@@ -286,7 +286,7 @@ private:
         std::string fresh = fn.name + "__" + (base.empty() ? "type" : base);
         for (int i = 2; !taken.insert(fresh).second; i++) fresh = fn.name + "__" + (base.empty() ? "type" : base) + std::to_string(i);
         names[d] = fresh;
-        if (auto *tag = dyn_cast<TagDecl>(d); tag && base.empty()) {  // `struct {` becomes `struct f__type {`
+        if (auto *tag = dyn_cast<TagDecl>(d); tag && base.empty()) { // `struct {` becomes `struct f__type {`
             std::size_t brace = unit.begin(tag->getBraceRange().getBegin());
             fn.edits.replace(brace, brace + 1, " " + fresh + " {");
         }
@@ -304,8 +304,10 @@ private:
         if (names.count(c)) return names[c] != c->getNameAsString();
         auto *e = dyn_cast<EnumDecl>(c->getDeclContext());
         if (!e || !moves(e)) return false;
-        if (free(c->getNameAsString(), c->getDeclName())) names[c] = c->getNameAsString();
-        else names[c] = fn.name + "__" + c->getNameAsString();
+        if (free(c->getNameAsString(), c->getDeclName()))
+            names[c] = c->getNameAsString();
+        else
+            names[c] = fn.name + "__" + c->getNameAsString();
         return names[c] != c->getNameAsString();
     }
     std::size_t attributesEnd(std::size_t at) {
@@ -329,7 +331,7 @@ bool isMain(const FunctionDecl *f) { return f->getIdentifier() && f->getName() =
 // --- one function ------------------------------------------------------------------------------------------------------------------
 
 class Assembler {
-public:
+  public:
     Assembler(FunctionWriter &fn) : fn(fn), unit(fn.unit), plan(fn.plan), at(unit.begin(plan.function->getLocation())) {}
 
     std::string write(Mover &mover) {
@@ -338,7 +340,8 @@ public:
             const Context *c = plan.root();
             std::size_t where = unit.begin(t.getNameLoc());
             for (auto &other : plan.contexts)
-                if (other->statement && unit.range(other->statement).begin <= where && where < unit.range(other->statement).end) c = other.get();
+                if (other->statement && unit.range(other->statement).begin <= where && where < unit.range(other->statement).end)
+                    c = other.get();
             fn.sizesSeenFrom(*c);
             fn.edits.replace(where, unit.end(t.getNameLoc()), fn.declareType(t.getType(), "", where));
         }
@@ -354,11 +357,13 @@ public:
         while (!head.empty() && isWhitespace(head.back())) head.pop_back();
 
         std::string again = head;
-        bool defines = head.find('{') != std::string::npos;  // a type: that can stand only once
+        bool defines = head.find('{') != std::string::npos; // a type: that can stand only once
         if (defines || Plan::isOldStyle(plan.function)) {
             again = plan.function->getStorageClass() == SC_Static ? "static " : "";
-            again += fn.declareAssignable(plan.function->getReturnType(), fn.name == "main" ? "__ae_user_main" : fn.name, at) + "(" + parameters() + ")";
-            if (plan.function->getReturnType()->isFunctionPointerType()) unit.error(at, "give the type in this declaration a declaration of its own");
+            again += fn.declareAssignable(plan.function->getReturnType(), fn.name == "main" ? "__ae_user_main" : fn.name, at) + "(" +
+                     parameters() + ")";
+            if (plan.function->getReturnType()->isFunctionPointerType())
+                unit.error(at, "give the type in this declaration a declaration of its own");
             if (!defines) head = again;
         }
         std::string out = mark(declarator.begin) + head + ";\n" + moved;
@@ -372,7 +377,7 @@ public:
         return out;
     }
 
-private:
+  private:
     FunctionWriter &fn;
     Unit &unit;
     Plan &plan;
@@ -400,7 +405,9 @@ private:
         for (auto *l : plan.literals) {
             std::string member = fn.frame(*plan.literalOwner.at(l)) + "->__ae_l" + std::to_string(++number);
             Range r = unit.range(l);
-            fn.edits.replace(r.begin, r.begin + 1, "(*(" + fn.declareType(unit.context().getPointerType(l->getType().getUnqualifiedType()), "", at) + ")__ae_copy(&" + member + ", &(");
+            fn.edits.replace(r.begin, r.begin + 1,
+                             "(*(" + fn.declareType(unit.context().getPointerType(l->getType().getUnqualifiedType()), "", at) +
+                                 ")__ae_copy(&" + member + ", &(");
             fn.edits.replace(r.end - 1, r.end, "}, sizeof " + member + "))");
         }
     }
@@ -411,8 +418,8 @@ private:
             if (holder == &v) sizes += "    unsigned long __ae_n" + std::to_string(plan.sizeNumber.at(size)) + ";\n";
         if (v.sized) return "    void *" + v.name + ";\n" + sizes;
         if (isVaList(unit.context(), v.type()) && v.type()->isPointerType()) return "    void *" + v.name + ";\n";
-        std::string align = v.decl->hasAttr<AlignedAttr>()
-                                ? "_Alignas(" + std::to_string(unit.context().getDeclAlign(v.decl).getQuantity()) + ") " : "";
+        std::string align =
+            v.decl->hasAttr<AlignedAttr>() ? "_Alignas(" + std::to_string(unit.context().getDeclAlign(v.decl).getQuantity()) + ") " : "";
         return "    " + align + fn.declareAssignable(v.type(), v.name, unit.begin(v.decl->getLocation())) + ";\n";
     }
 
@@ -465,20 +472,21 @@ private:
         if (c.isBranch()) return "static void " + fn.bodyName(c) + "(" + fn.frameType(c) + " *__ae_m, int __ae_resumed)";
         std::string all = parameters(FunctionWriter::hasFrame(c) ? ", " + fn.frameType(c) + " *__ae_fr, int __ae_resumed" : "");
         // gcc refuses to inline what walks variable arguments.
-        return (plan.usesLabelValues ? singleCopy(unit.request) : plan.variadic() ? "static " : inlined(unit.request)) +
+        return (plan.usesLabelValues ? singleCopy(unit.request)
+                : plan.variadic()    ? "static "
+                                     : inlined(unit.request)) +
                fn.declareAssignable(plan.function->getReturnType(), fn.bodyName(c) + "(" + all + ")", at);
     }
     std::string parameters(const std::string &own = "") {
         std::string s = "struct __ae_branch *__ae_b" + own;
         for (auto *p : plan.function->parameters())
             if (Variable *v = p->getIdentifier() ? plan.variable(p) : nullptr)
-                s += ", " + (v->sized && v->place != Place::Stay ? "void *" + v->name
-                                                                 : fn.declareAssignable(parameterType(p), p->getNameAsString(), unit.begin(p->getLocation())));
+                s += ", " + (v->sized && v->place != Place::Stay
+                                 ? "void *" + v->name
+                                 : fn.declareAssignable(parameterType(p), p->getNameAsString(), unit.begin(p->getLocation())));
         return s + (plan.variadic() ? ", struct __ae_args *__ae_args" : "");
     }
-    QualType parameterType(const ParmVarDecl *p) {
-        return isVaList(unit.context(), p->getType()) ? p->getOriginalType() : p->getType();
-    }
+    QualType parameterType(const ParmVarDecl *p) { return isVaList(unit.context(), p->getType()) ? p->getOriginalType() : p->getType(); }
 
     std::string prototypes(const Context &c) {
         std::string s;
@@ -493,7 +501,8 @@ private:
         std::string in = "    if (__ae_resumed) {\n        switch (" + frame + "->__ae_h.state) {\n", out = "    if (0) {\n";
         for (std::size_t i = 0; i < w.points.size(); i++) {
             std::string number = std::to_string(i + 1);
-            in += "        " + (i + 1 == w.points.size() ? "default" : "case " + number) + ": " + w.points[i].restore + "goto __ae_" + number + ";\n";
+            in += "        " + (i + 1 == w.points.size() ? "default" : "case " + number) + ": " + w.points[i].restore + "goto __ae_" +
+                  number + ";\n";
             out += mark(w.points[i].at) + "    __ae_wait" + number + ": " + w.points[i].save + "\n";
         }
         return in + "        }\n    }\n" + out + "    }\n";
@@ -546,7 +555,8 @@ private:
         for (auto &b : plan.boxes)
             if (b->owner == &c && b->block && plan.entered.count(b->block)) s += "    " + fn.boxPointer(c, *b) + " = 0;\n";
         for (auto &v : plan.variables)
-            if (v->owner == &c && v->place == Place::Frame && v->sized && v->type()->isArrayType()) s += "    " + frame + "->" + v->name + " = 0;\n";
+            if (v->owner == &c && v->place == Place::Frame && v->sized && v->type()->isArrayType())
+                s += "    " + frame + "->" + v->name + " = 0;\n";
         return s;
     }
 
@@ -554,7 +564,7 @@ private:
     std::string end(const Context &c) {
         BodyWriter &w = body(c);
         if (!c.isBranch()) {
-            bool returnsAtJoin = false;  // the C compiler cannot see that a join always returns
+            bool returnsAtJoin = false; // the C compiler cannot see that a join always returns
             for (auto &p : plan.pwaits) returnsAtJoin |= p->returns;
             return fn.frameEnd(c) + (isMain(plan.function) || returnsAtJoin ? w.returnsNothing() : "");
         }
@@ -585,31 +595,35 @@ private:
     std::string resume(const Context &c) {
         if (!FunctionWriter::hasFrame(c)) return "";
         std::string type = fn.frameType(c);
-        std::string out = mark(unit.begin(plan.function->getBeginLoc())) + "static int " + fn.resumeName(c) + "(struct __ae_branch *__ae_b, struct __ae_frame *__ae_f) { ";
+        std::string out = mark(unit.begin(plan.function->getBeginLoc())) + "static int " + fn.resumeName(c) +
+                          "(struct __ae_branch *__ae_b, struct __ae_frame *__ae_f) { ";
         if (c.isBranch())
             return out + type + " *__ae_m = (" + type + " *)(void *)__ae_b; (void)__ae_f; " + fn.bodyName(c) +
-                   "(__ae_m, 1); if (__ae_waits(__ae_b)) return __AE_WAIT; return __ae_branch_ended(__ae_b, sizeof *__ae_m, _Alignof(" + type +
-                   ")); }\n";
+                   "(__ae_m, 1); if (__ae_waits(__ae_b)) return __AE_WAIT; return __ae_branch_ended(__ae_b, sizeof *__ae_m, _Alignof(" +
+                   type + ")); }\n";
         std::string call = fn.bodyName(c) + "(__ae_b, (" + type + " *)(void *)__ae_f, 1";
         for (auto *p : plan.function->parameters()) {
             if (!p->getIdentifier()) continue;
             QualType t = p->getType();
-            if (t->isScalarType() || t->isAnyComplexType() || isVaList(unit.context(), t)) call += ", 0";
-            else call += ", (" + fn.declareAssignable(t, "", at) + "){0}";
+            if (t->isScalarType() || t->isAnyComplexType() || isVaList(unit.context(), t))
+                call += ", 0";
+            else
+                call += ", (" + fn.declareAssignable(t, "", at) + "){0}";
         }
         call += plan.variadic() ? ", 0)" : ")";
         QualType result = plan.function->getReturnType();
-        if (result->isVoidType())
-            return out + call + "; return __ae_waits(__ae_b) ? __AE_WAIT : __AE_DONE; }\n";
+        if (result->isVoidType()) return out + call + "; return __ae_waits(__ae_b) ? __AE_WAIT : __AE_DONE; }\n";
         out += fn.declareAssignable(result, "__ae_value", at) + " = " + call + "; if (__ae_waits(__ae_b)) return __AE_WAIT; ";
-        if (travelsInRegister(result)) out += "__ae_b->ret = (long)__ae_value; ";
-        else out += "__ae_copy(__ae_wide(__ae_b, sizeof __ae_value), &__ae_value, sizeof __ae_value); ";
+        if (travelsInRegister(result))
+            out += "__ae_b->ret = (long)__ae_value; ";
+        else
+            out += "__ae_copy(__ae_wide(__ae_b, sizeof __ae_value), &__ae_value, sizeof __ae_value); ";
         return out + "return __AE_DONE; }\n";
     }
 };
 
 class FunctionNames : public RecursiveASTVisitor<FunctionNames> {
-public:
+  public:
     FunctionNames(Unit &u, Edits &e, std::string n) : unit(u), edits(e), name(std::move(n)) {}
     bool VisitPredefinedExpr(PredefinedExpr *e) {
         edits.replace(unit.range(e), "\"" + name + "\"");
@@ -626,12 +640,13 @@ std::string mainOf(const Unit &unit, const FunctionDecl *f) {
     if (f->getNumParams() >= 1) arguments += ", argc";
     if (f->getNumParams() >= 2) arguments += ", argv";
     std::string call = "__ae_user_main(" + arguments + ")";
-    return mark(unit.begin(f->getBeginLoc())) + "static int __ae_entry(struct __ae_branch *__ae_b, int argc, char **argv) { (void)argc; (void)argv; " +
+    return mark(unit.begin(f->getBeginLoc())) +
+           "static int __ae_entry(struct __ae_branch *__ae_b, int argc, char **argv) { (void)argc; (void)argv; " +
            (f->getReturnType()->isVoidType() ? call + "; return 0;" : "return " + call + ";") + " }\n" +
            mark(unit.begin(f->getBeginLoc())) + "int main(int argc, char **argv) { return __ae_main(__ae_entry, argc, argv); }\n";
 }
 
-}  // namespace
+} // namespace
 
 void lower(Unit &unit, Edits &edits) {
     PointEdits(unit, edits).TraverseDecl(unit.context().getTranslationUnitDecl());
@@ -671,4 +686,4 @@ void lower(Unit &unit, Edits &edits) {
     }
 }
 
-}  // namespace aecc
+} // namespace aecc

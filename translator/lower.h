@@ -14,4 +14,4 @@ namespace aecc {
 // Lowers all aesop functions of the unit into edits.
 void lower(Unit &unit, Edits &edits);
 
-}  // namespace aecc
+} // namespace aecc

@@ -15,13 +15,14 @@ std::string BodyWriter::temporary(QualType type, std::size_t at) {
     std::string name = "__ae_t" + std::to_string(temporaries.size() + 1);
     temporaries.push_back({name, type.getUnqualifiedType()});
     active.push_back(temporaries.size() - 1);
-    fn.declareAssignable(type, name, at);  // complains here if it cannot be written
+    fn.declareAssignable(type, name, at); // complains here if it cannot be written
     return name;
 }
 
 // Gives a temporary its value.
 void BodyWriter::assign(const std::string &to, QualType type, const std::string &value, std::size_t at) {
-    if (assignable(type)) text += to + " = " + value + "; ";
+    if (assignable(type))
+        text += to + " = " + value + "; ";
     else
         text += "{ " + fn.declareType(type.getUnqualifiedType(), "__ae_value", at) + " = " + value + "; __ae_copy(&" + to +
                 ", &__ae_value, sizeof " + to + "); } ";
@@ -85,9 +86,7 @@ void BodyWriter::suspend(std::size_t at, const std::string &condition, const Var
     for (auto it = cleanups.rbegin(); it != cleanups.rend(); ++it) {
         std::string n = std::to_string(it->number);
         switch (it->kind) {
-        case Cleanup::JoinPwait:
-            save += "__ae_keep_pwait(__ae_b, &" + frame + "->__ae_p" + std::to_string(it->pwait->index) + "); ";
-            break;
+        case Cleanup::JoinPwait: save += "__ae_keep_pwait(__ae_b, &" + frame + "->__ae_p" + std::to_string(it->pwait->index) + "); "; break;
         case Cleanup::LeaveShield:
             keptShields.insert(it->number);
             save += "__ae_keep_shield(__ae_b, &" + frame + "->__ae_s" + n + "); ";
@@ -105,8 +104,7 @@ void BodyWriter::suspend(std::size_t at, const std::string &condition, const Var
             }
             break;
         case Cleanup::CallFunction:
-        case Cleanup::FreeArray:
-            break;
+        case Cleanup::FreeArray: break;
         }
     }
     if (!result.empty()) {
@@ -142,7 +140,8 @@ void BodyWriter::argumentBlock(const CallExpr *call) {
         std::string slot = "__ae_args_put(" + name + ", sizeof(" + t + "), _Alignof(" + t + "))";
         std::string value = operand(argument);
         fill += assignable(type) ? "*(" + pointer + ")" + slot + " = " + value + "; "
-                                 : "{ " + fn.declareType(type, "__ae_value", at) + " = " + value + "; __ae_copy(" + slot + ", &__ae_value, sizeof __ae_value); } ";
+                                 : "{ " + fn.declareType(type, "__ae_value", at) + " = " + value + "; __ae_copy(" + slot +
+                                       ", &__ae_value, sizeof __ae_value); } ";
     }
     text += name + " = __ae_args_new(__ae_b, " + bytes + "); " + fill;
     edits.replace(unit.range(call->getArg(fixed)).begin, unit.range(call->getArg(call->getNumArgs() - 1)).end, name);
@@ -158,10 +157,12 @@ void BodyWriter::hoistCall(const CallExpr *call, bool valueNeeded) {
     Range whole = unit.range(call);
     argumentBlock(call);
     std::string callText = edits.text(whole), result;
-    active.resize(outer);  // temporaries of the arguments are used up by the call
+    active.resize(outer); // temporaries of the arguments are used up by the call
     if (value) result = temporary(type, whole.begin);
-    if (value) assign(result, type, callText, whole.begin);
-    else text += callText + "; ";
+    if (value)
+        assign(result, type, callText, whole.begin);
+    else
+        text += callText + "; ";
     auto it = live.find(call);
     suspend(whole.begin, "__ae_waits(__ae_b)", it == live.end() ? VariableSet{} : it->second, result, type);
     replace(call, value ? result : "(void)0");
@@ -199,17 +200,22 @@ void BodyWriter::discard(const Expr *e) {
     } else if (auto *s = dyn_cast<StmtExpr>(bare)) {
         text += "{ ";
         for (const Stmt *child : s->getSubStmt()->body()) {
-            if (auto *x = dyn_cast<Expr>(child)) discard(x);
-            else statement(child);
+            if (auto *x = dyn_cast<Expr>(child))
+                discard(x);
+            else
+                statement(child);
         }
         text += "} ";
     } else {
         hoist(e);
         std::string rest = copy(e);
         auto *u = dyn_cast<UnaryOperator>(bare);
-        bool effect = bare->getType()->isVoidType() || isa<CallExpr>(bare) || (b && b->isAssignmentOp()) || (u && u->isIncrementDecrementOp());
-        if (effect) text += rest + "; ";
-        else text += "(void)(" + rest + "); ";
+        bool effect =
+            bare->getType()->isVoidType() || isa<CallExpr>(bare) || (b && b->isAssignmentOp()) || (u && u->isIncrementDecrementOp());
+        if (effect)
+            text += rest + "; ";
+        else
+            text += "(void)(" + rest + "); ";
     }
     active.resize(std::min(active.size(), outer));
 }
@@ -310,4 +316,4 @@ void BodyWriter::hoist(const Expr *e) {
         if (auto *x = dyn_cast_or_null<Expr>(child)) hoist(x);
 }
 
-}  // namespace aecc
+} // namespace aecc

@@ -16,8 +16,10 @@ BodyWriter::BodyWriter(FunctionWriter &f, Context &c)
 
 void BodyWriter::write() {
     if (isFunction()) openBox(nullptr);
-    if (auto *block = dyn_cast<CompoundStmt>(context.body)) compound(block);
-    else braced(context.body);
+    if (auto *block = dyn_cast<CompoundStmt>(context.body))
+        compound(block);
+    else
+        braced(context.body);
     closeBlock(0);
 }
 
@@ -33,9 +35,7 @@ bool BodyWriter::shaped(const Stmt *s) {
     if (auto *d = dyn_cast<DeclStmt>(s))
         for (const Decl *decl : d->decls()) {
             auto *v = plan.variable(decl);
-            if (v ? v->place != Place::Stay
-                  : isa<TagDecl>(decl) || isa<TypedefNameDecl>(decl) || isa<FunctionDecl>(decl))
-                return true;
+            if (v ? v->place != Place::Stay : isa<TagDecl>(decl) || isa<TypedefNameDecl>(decl) || isa<FunctionDecl>(decl)) return true;
         }
     for (const Stmt *child : s->children())
         if (child && shaped(child)) return true;
@@ -46,13 +46,20 @@ bool BodyWriter::shaped(const Stmt *s) {
 void BodyWriter::copyStatement(const Stmt *s) {
     text += copy(s);
     for (const Stmt *last = s;;) {
-        if (auto *i = dyn_cast<IfStmt>(last)) last = i->getElse() ? i->getElse() : i->getThen();
-        else if (auto *w = dyn_cast<WhileStmt>(last)) last = w->getBody();
-        else if (auto *f = dyn_cast<ForStmt>(last)) last = f->getBody();
-        else if (auto *w = dyn_cast<SwitchStmt>(last)) last = w->getBody();
-        else if (auto *c = dyn_cast<SwitchCase>(last)) last = c->getSubStmt();
-        else if (auto *l = dyn_cast<LabelStmt>(last)) last = l->getSubStmt();
-        else if (auto *a = dyn_cast<AttributedStmt>(last)) last = a->getSubStmt();
+        if (auto *i = dyn_cast<IfStmt>(last))
+            last = i->getElse() ? i->getElse() : i->getThen();
+        else if (auto *w = dyn_cast<WhileStmt>(last))
+            last = w->getBody();
+        else if (auto *f = dyn_cast<ForStmt>(last))
+            last = f->getBody();
+        else if (auto *w = dyn_cast<SwitchStmt>(last))
+            last = w->getBody();
+        else if (auto *c = dyn_cast<SwitchCase>(last))
+            last = c->getSubStmt();
+        else if (auto *l = dyn_cast<LabelStmt>(last))
+            last = l->getSubStmt();
+        else if (auto *a = dyn_cast<AttributedStmt>(last))
+            last = a->getSubStmt();
         else {
             bool closed = isa<CompoundStmt>(last) || isa<NullStmt>(last) || isa<DeclStmt>(last);
             text += closed ? " " : "; ";
@@ -67,19 +74,12 @@ void BodyWriter::statement(const Stmt *s) {
     Keyword keyword = statementKeyword(s, &inner);
     if (!isa<CompoundStmt>(s)) line(s);
     switch (keyword) {
-    case Keyword::Pwait:
-        return pwaitStatement(cast<AttributedStmt>(s));
-    case Keyword::Pbranch:
-        return pbranchStatement(cast<AttributedStmt>(s));
-    case Keyword::Pshield:
-        return shieldStatement(cast<AttributedStmt>(s), inner);
-    case Keyword::Pdeadline:
-        return deadlineStatement(cast<AttributedStmt>(s), cast<IfStmt>(inner));
-    case Keyword::Pbreak:
-        endLabel = true;
-        return jump(s, 0, "goto __ae_end;");
-    default:
-        break;
+    case Keyword::Pwait: return pwaitStatement(cast<AttributedStmt>(s));
+    case Keyword::Pbranch: return pbranchStatement(cast<AttributedStmt>(s));
+    case Keyword::Pshield: return shieldStatement(cast<AttributedStmt>(s), inner);
+    case Keyword::Pdeadline: return deadlineStatement(cast<AttributedStmt>(s), cast<IfStmt>(inner));
+    case Keyword::Pbreak: endLabel = true; return jump(s, 0, "goto __ae_end;");
+    default: break;
     }
     if (auto *a = dyn_cast<AttributedStmt>(s)) {
         for (const Attr *attribute : a->getAttrs())
@@ -125,10 +125,9 @@ void BodyWriter::statement(const Stmt *s) {
         text += "goto *" + copy(g->getTarget()) + "; ";
         return active.resize(std::min(outer, active.size()));
     }
-    if (auto *g = dyn_cast<GotoStmt>(s))
-        return jump(s, depthOf(g->getLabel()), "goto " + g->getLabel()->getNameAsString() + ";");
+    if (auto *g = dyn_cast<GotoStmt>(s)) return jump(s, depthOf(g->getLabel()), "goto " + g->getLabel()->getNameAsString() + ";");
     if (isa<BreakStmt>(s)) {
-        if (breakables.empty()) return copyStatement(s);  // outside a loop: the host compiler says so
+        if (breakables.empty()) return copyStatement(s); // outside a loop: the host compiler says so
         return jump(s, breakables.back().depth, "break;");
     }
     if (isa<ContinueStmt>(s)) {
@@ -137,8 +136,8 @@ void BodyWriter::statement(const Stmt *s) {
         l.used = true;
         return jump(s, l.depth, l.continueLabel.empty() ? "continue;" : "goto " + l.continueLabel + ";");
     }
-    unit.error(unit.range(s).begin, std::string("this statement cannot be translated in an aesop function yet (") +
-                                        s->getStmtClassName() + "); move it into a plain C function");
+    unit.error(unit.range(s).begin, std::string("this statement cannot be translated in an aesop function yet (") + s->getStmtClassName() +
+                                        "); move it into a plain C function");
 }
 
 void BodyWriter::braced(const Stmt *s) {
@@ -177,11 +176,13 @@ void BodyWriter::makeBox(const Box &made) {
     std::string type = fn.boxType(*box);
     text += fn.boxPointer(context, *box) + " = (" + type + " *)__ae_box_new(__ae_b, sizeof(" + type + "), _Alignof(" + type + ")); ";
     for (Variable *v : box->variables)
-        if (v->sized && v->type()->isArrayType()) text += fn.boxPointer(context, *box) + "->" + v->name + " = 0; ";
+        if (v->sized && v->type()->isArrayType())
+            text += fn.boxPointer(context, *box) + "->" + v->name + " = 0; ";
         else if (v->sized && isa<ParmVarDecl>(v->decl)) {
             evaluateSizes(v->type());
             text += fn.boxPointer(context, *box) + "->" + v->name + " = " + v->name + "; ";
-        } else if (isa<ParmVarDecl>(v->decl)) text += fn.access(context, *v) + " = " + v->decl->getNameAsString() + "; ";
+        } else if (isa<ParmVarDecl>(v->decl))
+            text += fn.access(context, *v) + " = " + v->decl->getNameAsString() + "; ";
 }
 
 // Ends a block normally: its cleanups, inner first.
@@ -198,7 +199,7 @@ void BodyWriter::compound(const CompoundStmt *s, bool opensBox) {
     std::size_t depth = cleanups.size();
     std::size_t before = text.size();
     if (opensBox) openBox(s);
-    bool opened = text.size() > before;  // a case label behind it is then not the first thing in its block
+    bool opened = text.size() > before; // a case label behind it is then not the first thing in its block
     for (const Stmt *child : s->body()) {
         if (opened && isa<SwitchCase>(child) && unit.request.nativeAttributes) text += "__attribute__((fallthrough)); ";
         opened = opened && isa<DeclStmt>(child);
@@ -237,8 +238,8 @@ std::string BodyWriter::initialize(const Variable &v) {
     if (!assignable(type)) {
         std::string t = fn.declareType(type, "", at);
         if (braces) return "__ae_copy(&" + to + ", &(" + t + ")" + value + ", sizeof " + to + "); ";
-        return "{ " + fn.declareType(type.withConst(), "__ae_init", at) + " = " + value + "; __ae_copy(&" + to + ", &__ae_init, sizeof " + to +
-               "); } ";
+        return "{ " + fn.declareType(type.withConst(), "__ae_init", at) + " = " + value + "; __ae_copy(&" + to + ", &__ae_init, sizeof " +
+               to + "); } ";
     }
     if (braces) value = "(" + fn.declareAssignable(type, "", at) + ")" + value;
     return to + " = " + value + "; ";
@@ -252,7 +253,8 @@ void BodyWriter::declare(const VarDecl *d) {
         fn.sizesSeenFrom(context);
         evaluateSizes(d->getType());
         if (d->getType()->isArrayType())
-            text += "__ae_array_new(__ae_b, &" + fn.holder(context, *v) + "->" + v->name + ", sizeof(" + fn.declareType(d->getType(), "", at) + ")); ";
+            text += "__ae_array_new(__ae_b, &" + fn.holder(context, *v) + "->" + v->name + ", sizeof(" +
+                    fn.declareType(d->getType(), "", at) + ")); ";
     }
     if (d->getInit()) hoist(d->getInit());
     if (v->place == Place::Stay) {
@@ -260,8 +262,8 @@ void BodyWriter::declare(const VarDecl *d) {
             unit.error(at, "a variable-length array has to stand in a declaration of its own here; split the declaration");
             return;
         }
-        std::string alignment = d->hasAttr<AlignedAttr>()
-                                    ? "_Alignas(" + std::to_string(unit.context().getDeclAlign(d).getQuantity()) + ") " : "";
+        std::string alignment =
+            d->hasAttr<AlignedAttr>() ? "_Alignas(" + std::to_string(unit.context().getDeclAlign(d).getQuantity()) + ") " : "";
         text += alignment + fn.declareType(d->getType(), v->name, at);
         if (d->getInit()) text += " = " + copy(d->getInit());
         text += "; ";
@@ -298,8 +300,10 @@ void BodyWriter::declaration(const DeclStmt *s) {
             fn.sizesSeenFrom(context);
             evaluateSizes(alias->getUnderlyingType());
         }
-        if (auto *v = dyn_cast<VarDecl>(d)) declare(v);
-        else if (isa<StaticAssertDecl>(d)) copyStatement(s);
+        if (auto *v = dyn_cast<VarDecl>(d))
+            declare(v);
+        else if (isa<StaticAssertDecl>(d))
+            copyStatement(s);
     }
 }
 
@@ -315,8 +319,10 @@ void BodyWriter::ifStatement(const IfStmt *s) {
     braced(s->getThen());
     if (s->getElse()) {
         text += "else ";
-        if (auto *chain = dyn_cast<IfStmt>(s->getElse()); chain && !waits(chain->getCond())) statement(chain);
-        else braced(s->getElse());
+        if (auto *chain = dyn_cast<IfStmt>(s->getElse()); chain && !waits(chain->getCond()))
+            statement(chain);
+        else
+            braced(s->getElse());
     }
     if (wraps) text += "} ";
 }
@@ -400,12 +406,14 @@ void BodyWriter::switchStatement(const SwitchStmt *s) {
     bool wraps = waits(s->getCond()) || plan.boxOf.count(s->getBody());
     if (wraps) text += "{ ";
     hoist(s->getCond());
-    if (block) openBox(block);  // before the switch: nothing in front of its first label is executed
+    if (block) openBox(block); // before the switch: nothing in front of its first label is executed
     text += "switch (" + copy(s->getCond()) + ") ";
     active.resize(std::min(outer, active.size()));
     breakables.push_back({s, cleanups.size(), ""});
-    if (block) compound(block, false);
-    else braced(s->getBody());
+    if (block)
+        compound(block, false);
+    else
+        braced(s->getBody());
     breakables.pop_back();
     closeBlock(depth);
     if (wraps) text += "} ";
@@ -415,18 +423,14 @@ void BodyWriter::switchStatement(const SwitchStmt *s) {
 
 std::string BodyWriter::leave(const Cleanup &c) {
     switch (c.kind) {
-    case Cleanup::JoinPwait:
-        return "";  // by join()
-    case Cleanup::LeaveShield:
-        return "__ae_shield_leave(__ae_b); ";
-    case Cleanup::LeaveDeadline:
-        return "(void)__ae_deadline_leave(__ae_b); ";
-    case Cleanup::DropBox:
-        return fn.dropBox(context, *c.box);
-    case Cleanup::FreeArray:
-        return "__ae_array_free(__ae_b, &" + fn.holder(context, *c.variable) + "->" + c.variable->name + "); ";
+    case Cleanup::JoinPwait: return ""; // by join()
+    case Cleanup::LeaveShield: return "__ae_shield_leave(__ae_b); ";
+    case Cleanup::LeaveDeadline: return "(void)__ae_deadline_leave(__ae_b); ";
+    case Cleanup::DropBox: return fn.dropBox(context, *c.box);
+    case Cleanup::FreeArray: return "__ae_array_free(__ae_b, &" + fn.holder(context, *c.variable) + "->" + c.variable->name + "); ";
     case Cleanup::CallFunction:
-        return c.variable->decl->getAttr<CleanupAttr>()->getFunctionDecl()->getNameAsString() + "(&" + fn.access(context, *c.variable) + "); ";
+        return c.variable->decl->getAttr<CleanupAttr>()->getFunctionDecl()->getNameAsString() + "(&" + fn.access(context, *c.variable) +
+               "); ";
     }
     return "";
 }
@@ -522,7 +526,9 @@ void BodyWriter::returnValue(const std::string &value, std::size_t at) {
     unwind(0, at, {});
     QualType returned = plan.function->getReturnType();
     bool inFrame = value.compare(0, 8, "__ae_fr-") == 0;
-    if (inFrame) text += "{ " + fn.declareType(returned.getUnqualifiedType(), "__ae_value", unit.begin(plan.function->getLocation())) + " = " + value + "; ";
+    if (inFrame)
+        text += "{ " + fn.declareType(returned.getUnqualifiedType(), "__ae_value", unit.begin(plan.function->getLocation())) + " = " +
+                value + "; ";
     text += fn.frameEnd(context) + "return" + (value.empty() ? "" : inFrame ? " __ae_value" : " " + value) + "; ";
     if (inFrame) text += "} ";
 }
@@ -545,9 +551,10 @@ void BodyWriter::returnStatement(const ReturnStmt *s) {
         std::string written = operand(value);
         bool plain = isa<IntegerLiteral>(value->IgnoreParenImpCasts()) && cleanups.empty() && isFunction();
         bool direct = plain;
-        if (auto *r = dyn_cast<DeclRefExpr>(value->IgnoreParenImpCasts()))  // nothing below can change it: a C local of the function
+        if (auto *r = dyn_cast<DeclRefExpr>(value->IgnoreParenImpCasts())) // nothing below can change it: a C local of the function
             if (Variable *v = plan.variable(r->getDecl()))
-                direct |= isFunction() && v->owner == &context && cleanups.empty() && (v->place == Place::Stay || v->place == Place::Register);
+                direct |=
+                    isFunction() && v->owner == &context && cleanups.empty() && (v->place == Place::Stay || v->place == Place::Register);
         if (!direct) {
             name = "__ae_value";
             text += fn.declareType(type.getUnqualifiedType(), name, unit.range(s).begin) + " = " + written + "; ";
@@ -599,7 +606,8 @@ void BodyWriter::pbranchStatement(const AttributedStmt *s) {
         std::string x = "__ae_x" + std::to_string(b->index);
         text += "__ae_n->" + x + " = (" + fn.boxType(*b) + " *)__ae_box_keep(" + fn.boxPointer(context, *b) + "); ";
     }
-    text += fn.bodyName(*branch) + "(__ae_n, 0); __ae_branch_started(__ae_b, &__ae_n->__ae_branch, sizeof *__ae_n, _Alignof(" + type + ")); } ";
+    text +=
+        fn.bodyName(*branch) + "(__ae_n, 0); __ae_branch_started(__ae_b, &__ae_n->__ae_branch, sizeof *__ae_n, _Alignof(" + type + ")); } ";
 }
 
 void BodyWriter::shieldStatement(const AttributedStmt *s, const Stmt *inner) {
@@ -633,4 +641,4 @@ void BodyWriter::deadlineStatement(const AttributedStmt *s, const IfStmt *inner)
     text += "} ";
 }
 
-}  // namespace aecc
+} // namespace aecc

@@ -53,10 +53,10 @@ static const CallingConv aesopConvention = CC_PreserveMost;
 static Keyword keywordOf(llvm::StringRef name) {
     if (!name.starts_with("__")) return Keyword::None;
     static const std::map<llvm::StringRef, Keyword> table = {
-        {"__aesop", Keyword::Aesop},         {"__blocking", Keyword::Aesop},   {"__aesop_nowait", Keyword::Nowait},
-        {"__pwait", Keyword::Pwait},         {"__pbranch", Keyword::Pbranch},  {"__pbreak", Keyword::Pbreak},
-        {"__pshield", Keyword::Pshield},     {"__pdeadline", Keyword::Pdeadline},
-        {"__pprivate", Keyword::Pprivate},   {"__pshared", Keyword::Pshared},
+        {"__aesop", Keyword::Aesop},     {"__blocking", Keyword::Aesop},      {"__aesop_nowait", Keyword::Nowait},
+        {"__pwait", Keyword::Pwait},     {"__pbranch", Keyword::Pbranch},     {"__pbreak", Keyword::Pbreak},
+        {"__pshield", Keyword::Pshield}, {"__pdeadline", Keyword::Pdeadline}, {"__pprivate", Keyword::Pprivate},
+        {"__pshared", Keyword::Pshared},
     };
     auto it = table.find(name);
     return it == table.end() ? Keyword::None : it->second;
@@ -83,7 +83,7 @@ std::vector<KeywordUse> findKeywords(llvm::StringRef text) {
             if (Keyword k = keywordOf(text.slice(i, j)); k != Keyword::None) uses.push_back({i, j - i, k});
             i = j;
             lineStart = false;
-        } else if (isDigit(c)) {  // a number, suffixes included
+        } else if (isDigit(c)) { // a number, suffixes included
             while (i < text.size() && (isAsciiIdentifierContinue(text[i]) || text[i] == '.')) i++;
             lineStart = false;
         } else {
@@ -157,12 +157,8 @@ static PresumedLoc presumed(const ASTContext &context, std::size_t offset) {
 std::size_t Unit::line(std::size_t offset) const { return presumed(context(), offset).getLine(); }
 std::string Unit::file(std::size_t offset) const { return presumed(context(), offset).getFilename(); }
 
-void Unit::error(std::size_t offset, std::string message) {
-    diagnostics.push_back({Severity::Error, offset, std::move(message), ""});
-}
-void Unit::note(std::size_t offset, std::string message) {
-    diagnostics.push_back({Severity::Note, offset, std::move(message), ""});
-}
+void Unit::error(std::size_t offset, std::string message) { diagnostics.push_back({Severity::Error, offset, std::move(message), ""}); }
+void Unit::note(std::size_t offset, std::string message) { diagnostics.push_back({Severity::Note, offset, std::move(message), ""}); }
 void Unit::warn(std::size_t offset, std::string option, std::string message) {
     for (auto &disabled : request.disabledWarnings)
         if (disabled == option) return;
@@ -198,7 +194,7 @@ static std::string inUsersWords(std::string message) {
 
 namespace {
 class Collector : public DiagnosticConsumer {
-public:
+  public:
     explicit Collector(std::vector<Diagnostic> &to) : to(to) {}
     void HandleDiagnostic(DiagnosticsEngine::Level level, const clang::Diagnostic &info) override {
         DiagnosticConsumer::HandleDiagnostic(level, info);
@@ -214,13 +210,13 @@ public:
         to.push_back({Severity::Error, offset, std::string(message), ""});
     }
 
-private:
+  private:
     std::vector<Diagnostic> &to;
 };
 
 // aesop functions with a body, in order of the text.
 class Definitions : public RecursiveASTVisitor<Definitions> {
-public:
+  public:
     explicit Definitions(Unit &unit) : unit(unit) {}
     bool VisitFunctionDecl(FunctionDecl *f) {
         if (f->doesThisDeclarationHaveABody() && isAesop(f->getType())) unit.definitions.push_back(f);
@@ -228,16 +224,27 @@ public:
     }
     Unit &unit;
 };
-}  // namespace
+} // namespace
 
 bool Unit::parse() {
-    std::vector<std::string> arguments = {
-        "-x", "c", "-std=" + (request.standard.empty() ? std::string("gnu17") : request.standard), "-undef", "-fsyntax-only",
-        "-ffreestanding",  // main is a function like others: an aesop main keeps its type
-        "-Wno-everything", "-Wsystem-headers", "-Werror=incompatible-function-pointer-types", "-Werror=incompatible-pointer-types",
-        "-Werror=compare-distinct-pointer-types", "-Werror=pointer-type-mismatch", "-Werror=ignored-attributes", "-ferror-limit=0",
-        "-Werror=typecheck-convert-incompatible-pointer", "-Wno-unknown-warning-option",
-        "-include", "/aesop-shim.h"};
+    std::vector<std::string> arguments = {"-x",
+                                          "c",
+                                          "-std=" + (request.standard.empty() ? std::string("gnu17") : request.standard),
+                                          "-undef",
+                                          "-fsyntax-only",
+                                          "-ffreestanding", // main is a function like others: an aesop main keeps its type
+                                          "-Wno-everything",
+                                          "-Wsystem-headers",
+                                          "-Werror=incompatible-function-pointer-types",
+                                          "-Werror=incompatible-pointer-types",
+                                          "-Werror=compare-distinct-pointer-types",
+                                          "-Werror=pointer-type-mismatch",
+                                          "-Werror=ignored-attributes",
+                                          "-ferror-limit=0",
+                                          "-Werror=typecheck-convert-incompatible-pointer",
+                                          "-Wno-unknown-warning-option",
+                                          "-include",
+                                          "/aesop-shim.h"};
     if (!request.target.empty()) arguments.push_back("--target=" + request.target);
     Collector collector(found);
     bool declaresFloats = text.contains("typedef float _Float32;");
@@ -257,7 +264,7 @@ bool Unit::parse() {
 // Of Clang's errors, keeps those that are ours to report.
 void Unit::keepErrors() {
     class Plain : public RecursiveASTVisitor<Plain> {
-    public:
+      public:
         Plain(Unit &u, std::vector<Range> &r) : unit(u), ranges(r) {}
         bool VisitFunctionDecl(FunctionDecl *f) {
             if (f->doesThisDeclarationHaveABody() && !isAesop(f->getType())) ranges.push_back(unit.range(f->getBody()));
@@ -290,4 +297,4 @@ void Unit::keepErrors() {
     }
 }
 
-}  // namespace aecc
+} // namespace aecc

@@ -18,10 +18,10 @@ struct Plan::Walker {
     Plan &plan;
     Unit &unit;
     Context *context;
-    Pwait *pwait = nullptr;              // innermost around, in the whole function
-    const Stmt *block = nullptr;         // innermost scope for declarations
-    std::vector<const Stmt *> scopes;    // statements with scopes and blocks around, outside in
-    std::vector<std::size_t> switches;   // where in `scopes` the inside of each switch around begins
+    Pwait *pwait = nullptr;            // innermost around, in the whole function
+    const Stmt *block = nullptr;       // innermost scope for declarations
+    std::vector<const Stmt *> scopes;  // statements with scopes and blocks around, outside in
+    std::vector<std::size_t> switches; // where in `scopes` the inside of each switch around begins
     std::vector<std::pair<Variable *, Context *>> uses;
     std::vector<std::pair<const CompoundLiteralExpr *, const Stmt *>> addressedLiterals;
 
@@ -37,8 +37,8 @@ struct Plan::Walker {
         QualType t = d->getType();
         v->sized = isVariablyModified(t);
         v->addressed = (t->isArrayType() || t.isVolatileQualified() || t->isAtomicType() || d->hasAttr<CleanupAttr>() ||
-                       isVaList(unit.context(), t) || d->hasAttr<AlignedAttr>()) &&
-                       !(isVaList(unit.context(), t) && t->isPointerType());  // a parameter that was an array: only a pointer
+                        isVaList(unit.context(), t) || d->hasAttr<AlignedAttr>()) &&
+                       !(isVaList(unit.context(), t) && t->isPointerType()); // a parameter that was an array: only a pointer
         if (d->isStaticLocal() || d->hasExternalStorage() || d->isLocalExternDecl()) v->place = Place::Moved;
         if (d->isStaticLocal() && d->getInit() && holdsLabels(d->getInit())) v->place = Place::Stay;
         plan.variableOf[d] = v.get();
@@ -59,7 +59,8 @@ struct Plan::Walker {
     void markAddressed(const Expr *e) {
         for (;;) {
             e = e->IgnoreParens();
-            if (auto *m = dyn_cast<MemberExpr>(e); m && !m->isArrow()) e = m->getBase();
+            if (auto *m = dyn_cast<MemberExpr>(e); m && !m->isArrow())
+                e = m->getBase();
             else if (auto *s = dyn_cast<ArraySubscriptExpr>(e)) {
                 const Expr *base = s->getBase()->IgnoreParens();
                 auto *cast = dyn_cast<ImplicitCastExpr>(base);
@@ -67,10 +68,12 @@ struct Plan::Walker {
                 e = cast->getSubExpr();
             } else if (auto *u = dyn_cast<UnaryOperator>(e); u && (u->getOpcode() == UO_Real || u->getOpcode() == UO_Imag))
                 e = u->getSubExpr();
-            else if (auto *x = dyn_cast<UnaryOperator>(e); x && x->getOpcode() == UO_Extension) e = x->getSubExpr();
+            else if (auto *x = dyn_cast<UnaryOperator>(e); x && x->getOpcode() == UO_Extension)
+                e = x->getSubExpr();
             else if (auto *c = dyn_cast<ImplicitCastExpr>(e); c && (c->getCastKind() == CK_NoOp || c->getCastKind() == CK_LValueBitCast))
                 e = c->getSubExpr();
-            else break;
+            else
+                break;
         }
         if (auto *r = dyn_cast<DeclRefExpr>(e)) {
             if (Variable *v = plan.variable(r->getDecl())) v->addressed = true;
@@ -118,7 +121,7 @@ struct Plan::Walker {
         walk(branch->body);
         scopes.pop_back();
         context = outer;
-        return false;  // the creating context does not wait at a pbranch
+        return false; // the creating context does not wait at a pbranch
     }
 
     bool walkPwait(const AttributedStmt *s) {
@@ -167,12 +170,9 @@ struct Plan::Walker {
     bool walkOne(const Stmt *s) {
         const Stmt *inner = nullptr;
         switch (statementKeyword(s, &inner)) {
-        case Keyword::Pbranch:
-            return walkBranch(cast<AttributedStmt>(s));
-        case Keyword::Pwait:
-            return walkPwait(cast<AttributedStmt>(s));
-        case Keyword::Pbreak:
-            return false;
+        case Keyword::Pbranch: return walkBranch(cast<AttributedStmt>(s));
+        case Keyword::Pwait: return walkPwait(cast<AttributedStmt>(s));
+        case Keyword::Pbreak: return false;
         case Keyword::Pshield: {
             scopes.push_back(s);
             bool any = walk(inner);
@@ -189,8 +189,7 @@ struct Plan::Walker {
             if (any) plan.waits.insert(inner);
             return any;
         }
-        default:
-            break;
+        default: break;
         }
         if (auto *c = dyn_cast<CompoundStmt>(s)) return inBlock(c, [&] { return walkAll(c); });
         if (auto *f = dyn_cast<ForStmt>(s)) return inBlock(f, [&] { return walkAll(f); });
@@ -207,14 +206,14 @@ struct Plan::Walker {
         }
         if (auto *w = dyn_cast<SwitchStmt>(s)) {
             bool any = walk(w->getCond());
-            switches.push_back(scopes.size() + isa<CompoundStmt>(w->getBody()));  // the body itself is entered before the switch
+            switches.push_back(scopes.size() + isa<CompoundStmt>(w->getBody())); // the body itself is entered before the switch
             any |= walk(w->getBody());
             switches.pop_back();
             return any;
         }
         if (isa<ReturnStmt>(s)) {
             if (pwait)
-                for (Pwait *p = pwait; p;) {  // a return inside a branch becomes one of the branch around it, and so on
+                for (Pwait *p = pwait; p;) { // a return inside a branch becomes one of the branch around it, and so on
                     p->returns = true;
                     Context *c = p->owner;
                     const Stmt *at = p->statement;
@@ -274,7 +273,7 @@ struct Plan::Walker {
         for (auto &p : plan.pwaits) {
             if (p->statement == statement) continue;
             Range r = unit.range(p->statement);
-            if (r.begin <= inner.begin && inner.end <= r.end) found = p.get();  // later ones lie further in
+            if (r.begin <= inner.begin && inner.end <= r.end) found = p.get(); // later ones lie further in
         }
         (void)c;
         return found;
@@ -413,7 +412,7 @@ void Plan::placeOne(Variable &v) {
     }
     Range around = v.block ? unit.range(v.block) : unit.range(function->getBody());
     std::size_t from = v.block ? unit.begin(v.decl->getLocation()) : around.begin;
-    for (auto &[decl, label] : labels)  // a jump back may come before the declaration while the object lives
+    for (auto &[decl, label] : labels) // a jump back may come before the declaration while the object lives
         if (label.context == v.owner && std::find(label.scopes.begin(), label.scopes.end(), v.block) != label.scopes.end())
             from = around.begin;
     if (!suspendsWithin(v.owner, from, around.end) && !(v.sized && !sizedTypedefs.empty())) return;
@@ -423,8 +422,7 @@ void Plan::placeOne(Variable &v) {
 
 void Plan::keepSizes(Variable &v) {
     if (!v.sized) return;
-    if (v.pprivate)
-        unit.error(v.decl->getLocation(), "a variable-length array cannot be 'pprivate'; declare it inside the branch");
+    if (v.pprivate) unit.error(v.decl->getLocation(), "a variable-length array cannot be 'pprivate'; declare it inside the branch");
     for (auto *size : evaluatedSizes(unit.context(), v.decl->getType())) {
         sizeHolder[size] = &v;
         sizeNumber[size] = int(sizeNumber.size()) + 1;
@@ -464,8 +462,10 @@ void Plan::name() {
     for (auto &v : variables) {
         if (v->place == Place::Stay || v->name.empty()) continue;
         if (v->place == Place::Moved) {
-            if (v->decl->isStaticLocal()) v->name = function->getNameAsString() + "__" + v->name;
-            else continue;
+            if (v->decl->isStaticLocal())
+                v->name = function->getNameAsString() + "__" + v->name;
+            else
+                continue;
         }
         std::string base = v->name;
         bool clash = v->place != Place::Moved && v->block && (taken.count(base) || !file->lookup(v->decl->getDeclName()).empty());
@@ -474,4 +474,4 @@ void Plan::name() {
     }
 }
 
-}  // namespace aecc
+} // namespace aecc

@@ -29,4 +29,4 @@ Result translate(const Request &request) {
     return result;
 }
 
-}  // namespace aecc
+} // namespace aecc

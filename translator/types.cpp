@@ -24,7 +24,7 @@ static std::string base(const std::string &quals, const std::string &name, const
 std::string TypeWriter::parameters(const FunctionType *function) {
     std::string list = isAesop(QualType(function, 0)) ? "struct __ae_branch *" : "";
     auto *prototype = dyn_cast<FunctionProtoType>(function);
-    if (!prototype) return list;  // an old-style declaration stays open
+    if (!prototype) return list; // an old-style declaration stays open
     for (QualType p : prototype->getParamTypes()) list += (list.empty() ? "" : ", ") + write(p, "", 0);
     if (prototype->isVariadic()) list += isAesop(QualType(function, 0)) ? ", struct __ae_args *" : ", ...";
     return list.empty() ? "void" : list;
@@ -39,9 +39,9 @@ std::string TypeWriter::write(QualType type, std::string inner, unsigned drop) {
         auto *d = cast<TypedefType>(t)->getDecl();
         // Qualifiers inside the typedef cannot be dropped while its name is used.
         if (drop && (d->getUnderlyingType().getCVRQualifiers() & drop)) break;
-        if (isVariablyModified(d->getUnderlyingType())) break;  // its sizes are kept elsewhere
+        if (isVariablyModified(d->getUnderlyingType())) break; // its sizes are kept elsewhere
         if (auto it = names.find(d); it != names.end()) return base(quals, it->second, inner);
-        if (d->getDeclContext()->isFunctionOrMethod()) break;  // not visible where the declaration is going to stand
+        if (d->getDeclContext()->isFunctionOrMethod()) break; // not visible where the declaration is going to stand
         return base(quals, d->getNameAsString(), inner);
     }
     case Type::Record:
@@ -49,11 +49,12 @@ std::string TypeWriter::write(QualType type, std::string inner, unsigned drop) {
         auto *d = cast<TagType>(t)->getDecl();
         if (auto it = names.find(d); it != names.end()) return base(quals, d->getKindName().str() + " " + it->second, inner);
         if (d->getIdentifier()) {
-            if (d->getName() == "__va_list_tag") return base(quals, "__builtin_va_list", inner);  // only ever behind a pointer
+            if (d->getName() == "__va_list_tag") return base(quals, "__builtin_va_list", inner); // only ever behind a pointer
             return base(quals, (d->getKindName() + " " + d->getName()).str(), inner);
         }
         if (auto *alias = d->getTypedefNameForAnonDecl()) return base(quals, alias->getNameAsString(), inner);
-        if (auto *e = dyn_cast<EnumDecl>(d); e && !e->getIntegerType().isNull()) return write(e->getIntegerType().withCVRQualifiers(cvr), inner, drop);
+        if (auto *e = dyn_cast<EnumDecl>(d); e && !e->getIntegerType().isNull())
+            return write(e->getIntegerType().withCVRQualifiers(cvr), inner, drop);
         problem = "a value of an unnamed type is kept over a call that may wait; give the type a name";
         return base(quals, "int", inner);
     }
@@ -65,8 +66,9 @@ std::string TypeWriter::write(QualType type, std::string inner, unsigned drop) {
     case Type::Pointer: {
         QualType to = cast<PointerType>(t)->getPointeeType();
         std::string star = "*" + (quals.empty() || !inner.empty() ? quals : quals.substr(0, quals.size() - 1)) + inner;
-        QualType bare = to;  // what will be written: a name, or an array's or function's declarator
-        while ((!isa<TypedefType>(bare.getTypePtr()) || isVariablyModified(bare)) && bare.getTypePtr() != bare->getLocallyUnqualifiedSingleStepDesugaredType().getTypePtr())
+        QualType bare = to; // what will be written: a name, or an array's or function's declarator
+        while ((!isa<TypedefType>(bare.getTypePtr()) || isVariablyModified(bare)) &&
+               bare.getTypePtr() != bare->getLocallyUnqualifiedSingleStepDesugaredType().getTypePtr())
             bare = bare->getLocallyUnqualifiedSingleStepDesugaredType();
         bool wraps = isa<ArrayType>(bare.getTypePtr()) || isa<FunctionType>(bare.getTypePtr());
         return write(to, wraps ? "(" + star + ")" : star, 0);
@@ -75,15 +77,12 @@ std::string TypeWriter::write(QualType type, std::string inner, unsigned drop) {
         auto *array = cast<ConstantArrayType>(t);
         return write(array->getElementType().withCVRQualifiers(cvr), inner + "[" + std::to_string(array->getZExtSize()) + "]", drop);
     }
-    case Type::IncompleteArray:
-        return write(cast<ArrayType>(t)->getElementType().withCVRQualifiers(cvr), inner + "[]", drop);
+    case Type::IncompleteArray: return write(cast<ArrayType>(t)->getElementType().withCVRQualifiers(cvr), inner + "[]", drop);
     case Type::FunctionProto:
     case Type::FunctionNoProto:
         return write(cast<FunctionType>(t)->getReturnType(), inner + "(" + parameters(cast<FunctionType>(t)) + ")", 0);
-    case Type::Atomic:
-        return base(quals, "_Atomic(" + write(cast<AtomicType>(t)->getValueType(), "", 0) + ")", inner);
-    case Type::Complex:
-        return base(quals, write(cast<ComplexType>(t)->getElementType(), "", 0) + " _Complex", inner);
+    case Type::Atomic: return base(quals, "_Atomic(" + write(cast<AtomicType>(t)->getValueType(), "", 0) + ")", inner);
+    case Type::Complex: return base(quals, write(cast<ComplexType>(t)->getElementType(), "", 0) + " _Complex", inner);
     case Type::Vector:
     case Type::ExtVector: {
         auto *vector = cast<VectorType>(t);
@@ -97,8 +96,7 @@ std::string TypeWriter::write(QualType type, std::string inner, unsigned drop) {
         }
         problem = "a variable-length array type is used across a call that may wait";
         return base(quals, "int", inner);
-    default:
-        break;
+    default: break;
     }
     // Sugar: one layer less, with the qualifiers that were on top of it.
     QualType next = t->getLocallyUnqualifiedSingleStepDesugaredType();
@@ -123,11 +121,20 @@ bool travelsInRegister(QualType type) {
     if (type->isPointerType()) return true;
     if (auto *e = type->getAs<EnumType>()) type = e->getDecl()->getIntegerType().isNull() ? type : e->getDecl()->getIntegerType();
     if (type->isEnumeralType()) return true;
-    if (auto *b = type->getAs<BuiltinType>())
-        switch (b->getKind()) {
-        case BuiltinType::Bool: case BuiltinType::Char_U: case BuiltinType::UChar: case BuiltinType::Char_S: case BuiltinType::SChar:
-        case BuiltinType::Short: case BuiltinType::UShort: case BuiltinType::Int: case BuiltinType::UInt: case BuiltinType::Long:
-        case BuiltinType::ULong: case BuiltinType::WChar_S: case BuiltinType::WChar_U: return true;
+    if (auto *b = type->getAs<BuiltinType>()) switch (b->getKind()) {
+        case BuiltinType::Bool:
+        case BuiltinType::Char_U:
+        case BuiltinType::UChar:
+        case BuiltinType::Char_S:
+        case BuiltinType::SChar:
+        case BuiltinType::Short:
+        case BuiltinType::UShort:
+        case BuiltinType::Int:
+        case BuiltinType::UInt:
+        case BuiltinType::Long:
+        case BuiltinType::ULong:
+        case BuiltinType::WChar_S:
+        case BuiltinType::WChar_U: return true;
         default: return false;
         }
     return false;
@@ -182,4 +189,4 @@ bool isVaList(ASTContext &context, QualType type) {
     return list->isArrayType() && context.hasSameUnqualifiedType(type, context.getArrayDecayedType(list));
 }
 
-}  // namespace aecc
+} // namespace aecc

@@ -10,7 +10,7 @@ namespace aecc {
 using TypeNames = std::map<const clang::Decl *, std::string>;
 
 class TypeWriter {
-public:
+  public:
     TypeWriter(clang::ASTContext &context, const TypeNames &names) : context(context), names(names) {}
 
     // "int (*name)[3]"; aesop functions get their hidden parameter. With an empty name, a type name.
@@ -24,7 +24,7 @@ public:
     // After a call: the type could not be written, and why ("" if all was well). Reading clears it.
     std::string takeProblem();
 
-private:
+  private:
     std::string write(clang::QualType type, std::string inner, unsigned drop);
     std::string parameters(const clang::FunctionType *function);
     clang::ASTContext &context;
@@ -33,11 +33,11 @@ private:
 };
 
 // Facts about types that decide how a value travels and is kept.
-bool travelsInRegister(clang::QualType type);    // through branch->ret: integers, enumerations, pointers
-bool assignable(clang::QualType type);           // `a = b` is allowed: no array, no const member
+bool travelsInRegister(clang::QualType type); // through branch->ret: integers, enumerations, pointers
+bool assignable(clang::QualType type);        // `a = b` is allowed: no array, no const member
 bool isVariablyModified(clang::QualType type);
 // The dimensions whose sizes a declaration of this type evaluates, outer first; those of a typedef belong to the typedef.
 std::vector<const clang::VariableArrayType *> evaluatedSizes(clang::ASTContext &context, clang::QualType type);
 bool isVaList(clang::ASTContext &context, clang::QualType type);
 
-}  // namespace aecc
+} // namespace aecc

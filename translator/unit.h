@@ -29,7 +29,7 @@ struct Range {
 };
 
 class Unit {
-public:
+  public:
     explicit Unit(const Request &request);
     // Parses. False: the text could not be read at all; diagnostics say why.
     bool parse();
@@ -40,12 +40,12 @@ public:
     std::vector<Diagnostic> diagnostics;
 
     clang::ASTContext &context() const { return ast->getASTContext(); }
-    std::size_t begin(clang::SourceLocation location) const;  // of the token there
-    std::size_t end(clang::SourceLocation location) const;    // behind the token there
+    std::size_t begin(clang::SourceLocation location) const; // of the token there
+    std::size_t end(clang::SourceLocation location) const;   // behind the token there
     Range range(const clang::Stmt *statement) const;
     Range range(clang::SourceRange range) const;
     // First offset at or after `from` that holds the character, outside parentheses opened since.
-    std::size_t line(std::size_t offset) const;               // line of the user's file
+    std::size_t line(std::size_t offset) const; // line of the user's file
     std::string file(std::size_t offset) const;
 
     void error(std::size_t offset, std::string message);
@@ -54,9 +54,9 @@ public:
     void warn(std::size_t offset, std::string option, std::string message);
     bool failed() const;
 
-    std::vector<clang::FunctionDecl *> definitions;  // aesop functions with a body, in order
+    std::vector<clang::FunctionDecl *> definitions; // aesop functions with a body, in order
 
-private:
+  private:
     std::unique_ptr<clang::ASTUnit> ast;
     void keepErrors();
     struct Found;
@@ -64,11 +64,11 @@ private:
 };
 
 // Types and calls of the language.
-bool isAesop(clang::QualType type);  // an aesop function, or a pointer to one
+bool isAesop(clang::QualType type); // an aesop function, or a pointer to one
 bool isAesopCall(const clang::CallExpr *call);
-bool isNowait(const clang::CallExpr *call);  // known not to wait: needs the hidden argument but no resume point
+bool isNowait(const clang::CallExpr *call); // known not to wait: needs the hidden argument but no resume point
 // The statement keyword in front of a statement; `inner` receives the statement behind it.
 Keyword statementKeyword(const clang::Stmt *statement, const clang::Stmt **inner = nullptr);
 bool isPprivate(const clang::VarDecl *variable);
 
-}  // namespace aecc
+} // namespace aecc
