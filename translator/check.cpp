@@ -162,22 +162,26 @@ class Function {
         }
     }
 
-    template <class Each>
-    void within(const Stmt *s, Each each) {
+    // Calls visit for each part of s. In a text with errors, parts may be missing.
+    template <class Visit>
+    void within(const Stmt *s, Visit visit) {
         const Stmt *inner = nullptr;
+        auto each = [&](const Stmt *part) {
+            if (part) visit(part);
+        };
         auto children = [&](const Stmt *of) {
-            for (const Stmt *child : of->children())
-                if (child) each(child);
+            for (const Stmt *child : of->children()) each(child);
         };
         switch (statementKeyword(s, &inner)) {
         case Keyword::Pbranch: return enter(Around::Branch, s, [&] { each(inner); }, !inPwait());
         case Keyword::Pwait: return enter(Around::Pwait, s, [&] { each(inner); });
         case Keyword::Pshield: return enter(Around::Shield, s, [&] { each(inner); });
         case Keyword::Pdeadline: {
-            auto *d = cast<IfStmt>(inner);
+            auto *d = dyn_cast_or_null<IfStmt>(inner);
+            if (!d) return;
             each(d->getCond());
             enter(Around::Deadline, s, [&] { each(d->getThen()); });
-            if (d->getElse()) each(d->getElse());
+            each(d->getElse());
             return;
         }
         default: break;

@@ -127,7 +127,10 @@ Keyword statementKeyword(const Stmt *statement, const Stmt **inner) {
                 if (name.consume_front("aesop.")) found = keywordOf(("__" + name).str());
     if (inner) {
         *inner = attributed->getSubStmt();
-        if (found == Keyword::Pwait || found == Keyword::Pbranch || found == Keyword::Pshield) *inner = cast<ForStmt>(*inner)->getBody();
+        if (found == Keyword::Pwait || found == Keyword::Pbranch || found == Keyword::Pshield) {
+            auto *carrier = dyn_cast<ForStmt>(*inner);
+            *inner = carrier ? carrier->getBody() : nullptr;
+        }
     }
     return found;
 }
