@@ -516,6 +516,46 @@ def mixed_at_random(folder, engine):
         until(lambda: server.descriptors() == before, "descriptors are given back")
 
 
+def hogging(folder, engine):
+    """A client whose next request is always there already does not keep others from being served."""
+    with Server(folder, engine) as server:
+        hogs, stop, waits = [server.connect() for _ in range(2)], threading.Event(), []
+
+        def send(hog):
+            many = header(READ_NULL) * 5000
+            try:
+                while not stop.is_set():
+                    hog.send(many)
+            except OSError:
+                pass
+
+        def receive(hog):
+            try:
+                while hog.socket.recv(1 << 20):
+                    pass
+            except OSError:
+                pass
+
+        threads = [threading.Thread(target=work, args=(hog,)) for hog in hogs for work in (send, receive)]
+        for thread in threads:
+            thread.start()
+        try:
+            time.sleep(0.2)
+            other = server.connect(5)
+            end = time.monotonic() + 1
+            while time.monotonic() < end:
+                begin = time.monotonic()
+                other.works()
+                waits.append(time.monotonic() - begin)
+        finally:
+            stop.set()
+            for hog in hogs:
+                hog.socket.shutdown(socket.SHUT_RDWR)
+            for thread in threads:
+                thread.join()
+        check(max(waits) < 0.5, f"a client waited {max(waits):.2f} s for another one")
+
+
 def options(folder, engine):
     def ends(status, *words, says=""):
         done = suite.run([PROGRAM, *words], env=suite.environment(AESOP_ENGINE=engine), seconds=10)
@@ -539,4 +579,4 @@ if __name__ == "__main__":
     sys.exit(run(([all_requests, all_requests_suspended, byte_by_byte, missing_file, special_files, climbing_out, beyond_the_limit, not_a_request,
                    cut_short, vanishing, stalling, not_reading, full_disk, without_direct, file_size_limit, read_only_folder,
                    descriptors_exhausted, thousand_clients, memory_of_idle_clients, terminate_idle, terminate_busy, terminate_stalled,
-                   terminate_exhausted, memory_exhausted, mixed_at_random, options], found)))
+                   terminate_exhausted, memory_exhausted, mixed_at_random, hogging, options], found)))
