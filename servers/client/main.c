@@ -174,7 +174,7 @@ static int measure(const struct options *o, int rank, int processes) {
         MPI_Reduce(&fastest, &r.fastest, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
         MPI_Gather(p.latencies, (int)mine, MPI_DOUBLE, everything, (int)mine, MPI_DOUBLE, 0, MPI_COMM_WORLD);
         if (rank == 0 && failed) fprintf(stderr, "file-client: %d of %d clients failed\n", failed, r.clients);
-        if (rank == 0 && !failed) report(o, &r, everything, total);
+        if (everything && !failed) report(o, &r, everything, total);
     }
     free(everything);
     process_close(&p);
