@@ -235,14 +235,17 @@ def interrupted(words, when, number, source="hello.ae"):
     """Starts aecc with a slow step, sends the signal, and looks what is left."""
     Path("tmp").mkdir(exist_ok=True)
     before = files()
-    process = start(*words, source, environment={"SLOW": when, "AESOP_CC": str(Path("slow/gcc").resolve())}, stdout=subprocess.DEVNULL)
+    slow = Path("slow").resolve()
+    environment = {"SLOW": when, "SLOW_FLAG": str(slow / "flag"), "AESOP_CC": str(slow / "gcc")}
+    process = start(*words, source, environment=environment, stdout=subprocess.DEVNULL)
     end = time.monotonic() + 10
-    while not Path("tmp/slow").exists() and time.monotonic() < end and process.poll() is None:
+    while not Path("slow/flag").exists() and time.monotonic() < end and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(number)
     status = process.wait(timeout=20)
     time.sleep(0.05)
-    Path("tmp/slow").unlink(missing_ok=True)
+    check(Path("slow/flag").exists(), f"{words}: the step {when} was not reached")
+    Path("slow/flag").unlink()
     nothing_runs(process, f"{words} {when} {number}")
     equal(status, -number, f"status of {words}, {when}, {number!r}")
     equal(files(), before, f"files after {words}, {when}, {number!r}")
@@ -256,7 +259,7 @@ for word; do case $word in -E) step=preprocess ;; -c|-S) step=compile; [ "$SLOW"
 for word; do [ "$previous" = -o ] && made=$word; previous=$word; done
 if [ "$step" = "$SLOW" ]; then
     [ "$step" = preprocess ] || : > "$made"
-    : > "$TMPDIR/slow"
+    : > "$SLOW_FLAG"
     sleep 30 & sleeper=$!
     wait $sleeper
 fi
