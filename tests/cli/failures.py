@@ -259,8 +259,8 @@ for word; do case $word in -E) step=preprocess ;; -c|-S) step=compile; [ "$SLOW"
 for word; do [ "$previous" = -o ] && made=$word; previous=$word; done
 if [ "$step" = "$SLOW" ]; then
     [ "$step" = preprocess ] || : > "$made"
-    : > "$SLOW_FLAG"
     sleep 30 & sleeper=$!
+    : > "$SLOW_FLAG"
     wait $sleeper
 fi
 exec gcc "$@"
