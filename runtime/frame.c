@@ -123,7 +123,7 @@ void *__ae_alloc(ae_branch *b, unsigned long size, unsigned long align) {
     ae_worker *w = ae_worker_of(b);
     w->live++;
     w->live_bytes += size;
-    if (AE_UNLIKELY(size > AE_CLASS_STEP * AE_CLASSES || align > AE_CLASS_STEP)) return large_new(w, size, align);
+    if (AE_UNLIKELY(size > w->pooled || align > AE_CLASS_STEP)) return large_new(w, size, align);
     size_t c = (size + AE_CLASS_STEP - 1) / AE_CLASS_STEP;
     void *p = w->classes[c];
     if (AE_UNLIKELY(!p)) return class_new(w, c * AE_CLASS_STEP);
@@ -134,7 +134,7 @@ void __ae_free(ae_branch *b, void *p, unsigned long size, unsigned long align) {
     ae_worker *w = ae_worker_of(b);
     w->live--;
     w->live_bytes -= size;
-    if (AE_UNLIKELY(size > AE_CLASS_STEP * AE_CLASSES || align > AE_CLASS_STEP)) {
+    if (AE_UNLIKELY(size > w->pooled || align > AE_CLASS_STEP)) {
         large_free(w, p);
         return;
     }
@@ -161,7 +161,12 @@ void *__ae_wide(ae_branch *b, unsigned long size) {
     return w->wide;
 }
 
+/* Present in a program that was linked with -fsanitize=address, whether or not this file was compiled so. Each object is then its own
+ * malloc, and the sanitizer sees what goes wrong in frames. */
+extern void __asan_init(void) __attribute__((weak));
+
 int ae_memory_open(ae_worker *w) {
+    w->pooled = __asan_init ? 0 : AE_CLASS_STEP * AE_CLASSES;
     struct ae_block *reserve = block_new(w, AE_RESERVE);
     if (!reserve) return -ENOMEM;
     reserve_set(w, reserve);

@@ -73,6 +73,7 @@ struct ae_worker {
     unsigned long resumes;
 
     /* frame.c */
+    size_t pooled; /* objects up to this size come from free lists; 0 in a program with AddressSanitizer */
     void *classes[AE_CLASSES + 1];
     char *chunk, *chunk_end;
     struct ae_block *blocks;  /* all chunks */

@@ -102,6 +102,7 @@ int translateText(const Options &options, const Host &host, const std::string &s
     request.target = host.triple(options);
     request.standard = options.standard;
     request.optimize = options.optimize;
+    request.readable = options.mode == Mode::EmitC;
     request.nativeAttributes = host.kind != HostKind::Tcc;
     request.hostIsGcc = host.kind == HostKind::Gcc;
     request.disabledWarnings = options.warnings.disabled;

@@ -5,7 +5,8 @@
 namespace aecc {
 
 // A mark is the offset between two control characters that no C text contains.
-static const char markBegin = '\x01', markEnd = '\x02';
+static const char markBegin = '\x01', markEnd = '\x02', columnBegin = '\x04';
+const char softLine = '\x03';
 
 std::string mark(std::size_t offset) { return markBegin + std::to_string(offset) + markEnd; }
 
@@ -22,6 +23,8 @@ std::string Edits::text(std::size_t begin, std::size_t end) const {
         out += unit.text.slice(at, it->first);
         out += it->second.with;
         at = it->second.end;
+        // What follows has another column now; only compilers mind.
+        if (!unit.request.readable && unit.request.nativeAttributes && at < end) out += columnBegin + std::to_string(at) + markEnd;
     }
     if (at < end) out += unit.text.slice(at, end);
     return out;
@@ -51,6 +54,23 @@ std::string Edits::serialize() const {
     bool lineStart = true;
     for (std::size_t i = 0; i < in.size();) {
         char c = in[i];
+        if (c == softLine) {
+            out += unit.request.readable ? '\n' : ' ';
+            if (unit.request.readable) now.line++, lineStart = true;
+            i++;
+            continue;
+        }
+        if (c == columnBegin) {
+            std::size_t stop = in.find(markEnd, i), offset = std::stoul(in.substr(i + 1, stop - i - 1));
+            i = stop + 1;
+            std::size_t start = unit.text.rfind('\n', offset ? offset - 1 : 0), line = out.rfind('\n');
+            std::size_t wanted = offset - (start == llvm::StringRef::npos ? 0 : start + 1);
+            std::size_t column = out.size() - (line == std::string::npos ? 0 : line + 1);
+            if (wanted == column || unit.text[offset] == '\n') continue;
+            out += "\n# " + std::to_string(now.line) + " \"" + quoted(now.file) + "\"\n" + std::string(wanted, ' ');
+            lineStart = false;
+            continue;
+        }
         if (c == markBegin) {
             std::size_t stop = in.find(markEnd, i);
             std::size_t offset = std::stoul(in.substr(i + 1, stop - i - 1));

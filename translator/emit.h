@@ -9,6 +9,8 @@
 namespace aecc {
 
 std::string mark(std::size_t offset);
+// Between pieces of generated code: a new line for people who read it, a space for compilers, whose lines are the user's.
+extern const char softLine;
 
 class Edits {
   public:

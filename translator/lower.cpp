@@ -465,6 +465,9 @@ class Assembler {
         for (auto *l : plan.literals)
             if (number++; plan.literalOwner.at(l) == &c)
                 s += "    " + fn.declareAssignable(l->getType(), "__ae_l" + std::to_string(number), at) + ";\n";
+        // An array at the end would pass for one without bounds, and -fsanitize=bounds would not look at it.
+        std::size_t last = s.rfind('\n', s.size() - 2);
+        if (s.find('[', last) != std::string::npos) s += "    char __ae_end[];\n";
         return s + "};\n";
     }
 
@@ -495,23 +498,24 @@ class Assembler {
         return s;
     }
 
-    // Where a body is entered again and left: the restoring and saving halves of its resume points.
+    // Where a body is entered again and left: the restoring and saving halves of its resume points. All of it carries the line of the
+    // function's header, so that a breakpoint on a call has one place, the call.
     std::string points(const BodyWriter &w, const std::string &frame) {
-        if (w.points.empty()) return "    (void)__ae_resumed;\n";
-        std::string in = "    if (__ae_resumed) {\n        switch (" + frame + "->__ae_h.state) {\n", out = "    if (0) {\n";
+        if (w.points.empty()) return soft("    (void)__ae_resumed;");
+        std::string in = soft("    if (__ae_resumed) {") + soft("        switch (" + frame + "->__ae_h.state) {"), out = soft("    if (0) {");
         for (std::size_t i = 0; i < w.points.size(); i++) {
             std::string number = std::to_string(i + 1);
-            in += "        " + (i + 1 == w.points.size() ? "default" : "case " + number) + ": " + w.points[i].restore + "goto __ae_" +
-                  number + ";\n";
-            out += mark(w.points[i].at) + "    __ae_wait" + number + ": " + w.points[i].save + "\n";
+            in += soft("        " + (i + 1 == w.points.size() ? "default" : "case " + number) + ": " + w.points[i].restore + "goto __ae_" + number + ";");
+            out += soft("    __ae_wait" + number + ": " + w.points[i].save);
         }
-        return in + "        }\n    }\n" + out + "    }\n";
+        return in + soft("        }") + soft("    }") + out + soft("    }");
     }
+    static std::string soft(const std::string &line) { return line + softLine; }
 
     std::string locals(const Context &c) {
         BodyWriter &w = body(c);
         std::string s;
-        auto local = [&](const std::string &declaration) { s += "    " + declaration + ";\n"; };
+        auto local = [&](const std::string &declaration) { s += "    " + declaration + std::string(";") + softLine; };
         if (c.isBranch()) local("struct __ae_branch *const __ae_b = &__ae_m->__ae_branch");
         for (auto &v : plan.variables) {
             bool copied = std::find(c.copies.begin(), c.copies.end(), v.get()) != c.copies.end() && !v->addressed;
@@ -525,38 +529,38 @@ class Assembler {
                 if (b->owner == &c) local(fn.boxType(*b) + " *__ae_x" + std::to_string(b->index));
         for (int i = 1; i <= w.shields; i++) local("struct __ae_scope __ae_s" + std::to_string(i));
         for (int i = 1; i <= w.deadlines; i++) local("struct __ae_deadline __ae_d" + std::to_string(i));
-        return s + "    (void)__ae_b;\n";
+        return s + "    (void)__ae_b; " + softLine;
     }
 
     // What a first entry does before the user's statements.
     std::string begin(const Context &c) {
         std::string s, frame = fn.frame(c);
         auto set = [&](const std::string &to, const std::string &from, QualType type) {
-            s += "    " + (assignable(type) ? to + " = " + from : "__ae_copy(&" + to + ", &" + from + ", sizeof " + to + ")") + ";\n";
+            s += "    " + (assignable(type) ? to + " = " + from : "__ae_copy(&" + to + ", &" + from + ", sizeof " + to + ")") + std::string(";") + softLine;
         };
         for (Variable *v : c.copies)
             if (!v->addressed) set(v->name, "__ae_m->" + v->name, v->type());
         if (c.eager && !c.isBranch())
             s += "    __ae_fr = (" + fn.frameType(c) + " *)__ae_frame_new(__ae_b, sizeof *__ae_fr, _Alignof(" + fn.frameType(c) + "), " +
-                 fn.resumeName(c) + ");\n";
+                 fn.resumeName(c) + "); " + softLine;
         for (auto &v : plan.variables) {
             auto *p = dyn_cast<ParmVarDecl>(v->decl);
             if (!p || c.isBranch()) continue;
             if (v->sized && v->place == Place::Frame) {
                 fn.sizesSeenFrom(c);
                 for (auto *size : evaluatedSizes(unit.context(), p->getType()))
-                    s += "    " + fn.types.sizeOf(size) + " = (unsigned long)(" + fn.edits.text(unit.range(size->getSizeExpr())) + ");\n";
-                s += "    __ae_fr->" + v->name + " = (void *)" + v->name + ";\n";
+                    s += "    " + fn.types.sizeOf(size) + " = (unsigned long)(" + fn.edits.text(unit.range(size->getSizeExpr())) + "); " + softLine;
+                s += "    __ae_fr->" + v->name + " = (void *)" + v->name + std::string(";") + softLine;
             } else if (v->place == Place::Frame) {
                 set(fn.access(c, *v), p->getNameAsString(), v->type());
             }
-            if (p->hasAttr<UnusedAttr>()) s += "    (void)" + p->getNameAsString() + ";\n";
+            if (p->hasAttr<UnusedAttr>()) s += "    (void)" + p->getNameAsString() + std::string(";") + softLine;
         }
         for (auto &b : plan.boxes)
-            if (b->owner == &c && b->block && plan.entered.count(b->block)) s += "    " + fn.boxPointer(c, *b) + " = 0;\n";
+            if (b->owner == &c && b->block && plan.entered.count(b->block)) s += "    " + fn.boxPointer(c, *b) + " = 0; " + softLine;
         for (auto &v : plan.variables)
             if (v->owner == &c && v->place == Place::Frame && v->sized && v->type()->isArrayType())
-                s += "    " + frame + "->" + v->name + " = 0;\n";
+                s += "    " + frame + "->" + v->name + " = 0; " + softLine;
         return s;
     }
 
@@ -576,7 +580,7 @@ class Assembler {
     std::string function(const Context &c) {
         std::size_t where = c.isBranch() ? unit.range(c.statement).begin : at;
         bool resumes = c.isBranch() || FunctionWriter::hasFrame(c);
-        return mark(where) + bodyHead(c) + "\n{\n" + locals(c) + (resumes ? points(body(c), fn.frame(c)) : "") + begin(c) + mark(where) +
+        return mark(where) + bodyHead(c) + softLine + "{" + softLine + locals(c) + (resumes ? points(body(c), fn.frame(c)) : "") + begin(c) + mark(where) +
                body(c).text + end(c) + "}\n";
     }
 

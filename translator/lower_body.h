@@ -59,7 +59,6 @@ struct FunctionWriter {
 
 // A place where the body can be left and entered again: behind a call that may wait, or at a join.
 struct ResumePoint {
-    std::size_t at;      // in the source
     std::string save;    // statements that keep what is needed, and leave
     std::string restore; // statements that bring it back
 };
@@ -131,12 +130,12 @@ class BodyWriter {
     void evaluateSizes(clang::QualType type);
     void argumentBlock(const clang::CallExpr *call);
     void closeBlock(std::size_t depth);
-    void returnValue(const std::string &value, std::size_t at);
+    void returnValue(const std::string &value);
     std::string leave(const Cleanup &c);
     static std::string saved_value(const std::string &to, const std::string &value, clang::QualType type);
-    void unwind(std::size_t depth, std::size_t at, const VariableSet &liveAtJoin);
-    void join(Pwait *p, std::size_t at, const VariableSet &liveAtJoin);
-    void returnFrom(Pwait *p, std::size_t at, bool always);
+    void unwind(std::size_t depth, const VariableSet &liveAtJoin);
+    void join(Pwait *p, const VariableSet &liveAtJoin);
+    void returnFrom(Pwait *p, bool always);
     std::size_t depthOf(const clang::LabelDecl *label);
 
     // expressions: afterwards the text of e holds no resume point
@@ -147,7 +146,7 @@ class BodyWriter {
     void assign(const std::string &to, clang::QualType type, const std::string &value, std::size_t at);
     std::string operand(const clang::Expr *e) const;
     void replace(const clang::Expr *e, const std::string &with);
-    void suspend(std::size_t at, const std::string &condition, const VariableSet &liveSet, const std::string &result, clang::QualType type);
+    void suspend(const std::string &condition, const VariableSet &liveSet, const std::string &result, clang::QualType type);
     bool reg(Variable *v) const;
 };
 

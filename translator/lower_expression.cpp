@@ -57,7 +57,7 @@ static std::string saved(const std::string &to, const std::string &from, QualTyp
 
 // A resume point. `condition` is true when the branch waits; `result` receives the value of the call. The code that saves and restores
 // stands together at the top of the function, out of the way of the statements.
-void BodyWriter::suspend(std::size_t at, const std::string &condition, const VariableSet &liveSet, const std::string &result,
+void BodyWriter::suspend(const std::string &condition, const VariableSet &liveSet, const std::string &result,
                          QualType type) {
     std::string number = std::to_string(points.size() + 1), frame = fn.frame(context), frameType = fn.frameType(context);
     std::string save, restore;
@@ -114,7 +114,7 @@ void BodyWriter::suspend(std::size_t at, const std::string &condition, const Var
             restore += "__ae_copy(&" + result + ", __ae_wide(__ae_b, sizeof " + result + "), sizeof " + result + "); ";
     }
     text += "if (" + condition + ") goto __ae_wait" + number + "; __ae_" + number + ":; ";
-    points.push_back({at, save + "__ae_push(__ae_b, &" + frame + "->__ae_h, " + number + "u); " + returnsNothing(), restore});
+    points.push_back({save + "__ae_push(__ae_b, &" + frame + "->__ae_h, " + number + "u); " + returnsNothing(), restore});
 }
 
 // The further arguments of a variadic aesop function travel in a block of memory of their own (abi.h), because they have to live over
@@ -164,7 +164,7 @@ void BodyWriter::hoistCall(const CallExpr *call, bool valueNeeded) {
     else
         text += callText + "; ";
     auto it = live.find(call);
-    suspend(whole.begin, "__ae_waits(__ae_b)", it == live.end() ? VariableSet{} : it->second, result, type);
+    suspend("__ae_waits(__ae_b)", it == live.end() ? VariableSet{} : it->second, result, type);
     replace(call, value ? result : "(void)0");
 }
 

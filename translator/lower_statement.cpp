@@ -436,32 +436,32 @@ std::string BodyWriter::leave(const Cleanup &c) {
 }
 
 // The pwait on top of the cleanups: waits for its branches, then takes it off.
-void BodyWriter::join(Pwait *p, std::size_t at, const VariableSet &liveAtJoin) {
+void BodyWriter::join(Pwait *p, const VariableSet &liveAtJoin) {
     std::string member = fn.frame(context) + "->__ae_p" + std::to_string(p->index);
-    suspend(at, "__ae_pwait_parks(__ae_b, &" + member + ")", liveAtJoin, "", QualType());
+    suspend("__ae_pwait_parks(__ae_b, &" + member + ")", liveAtJoin, "", QualType());
     text += "__ae_pwait_leave(__ae_b, &" + member + "); ";
     cleanups.pop_back();
 }
 
 // After a join: a `return` that one of the pwait's branches made is carried out, here and now.
-void BodyWriter::returnFrom(Pwait *p, std::size_t at, bool always) {
+void BodyWriter::returnFrom(Pwait *p, bool always) {
     std::string member = fn.frame(context) + "->__ae_p" + std::to_string(p->index);
     bool isVoid = plan.function->getReturnType()->isVoidType();
     if (!always) text += "if (" + member + "_returned) { ";
     std::vector<Cleanup> rest = cleanups;
-    returnValue(isVoid ? "" : member + "_value", at);
+    returnValue(isVoid ? "" : member + "_value");
     cleanups = rest;
     if (!always) text += "} ";
 }
 
 // Writes the cleanups above `depth`, inner first, and restores the stack: control that falls through is still inside.
-void BodyWriter::unwind(std::size_t depth, std::size_t at, const VariableSet &liveAtJoin) {
+void BodyWriter::unwind(std::size_t depth, const VariableSet &liveAtJoin) {
     std::vector<Cleanup> whole = cleanups;
     while (cleanups.size() > depth) {
         if (cleanups.back().kind == Cleanup::JoinPwait) {
             Pwait *p = cleanups.back().pwait;
-            join(p, at, liveAtJoin);
-            if (p->returns) returnFrom(p, at, false);
+            join(p, liveAtJoin);
+            if (p->returns) returnFrom(p, false);
         } else {
             Cleanup c = cleanups.back();
             cleanups.pop_back();
@@ -478,7 +478,7 @@ void BodyWriter::jump(const Stmt *s, std::size_t depth, const std::string &how) 
     }
     auto it = live.find(s);
     text += "{ ";
-    unwind(depth, unit.range(s).begin, it == live.end() ? VariableSet{} : it->second);
+    unwind(depth, it == live.end() ? VariableSet{} : it->second);
     text += how + " } ";
 }
 
@@ -495,7 +495,7 @@ std::size_t BodyWriter::depthOf(const LabelDecl *label) {
 
 // `return value` at this place: through the innermost pwait around it, which remembers it and joins first; out of a branch, which ends
 // and leaves the value with its pwait; or out of the function.
-void BodyWriter::returnValue(const std::string &value, std::size_t at) {
+void BodyWriter::returnValue(const std::string &value) {
     QualType type = plan.function->getReturnType();
     auto remember = [&](const std::string &member) {
         text += "if (!" + member + "_returned) { " + member + "_returned = 1; ";
@@ -511,19 +511,19 @@ void BodyWriter::returnValue(const std::string &value, std::size_t at) {
                 cleanups.pop_back();
             }
             Pwait *p = cleanups.back().pwait;
-            join(p, at, {});
-            returnFrom(p, at, true);
+            join(p, {});
+            returnFrom(p, true);
             cleanups = whole;
             return;
         }
     if (!isFunction()) {
         remember(fn.frameOf(context, *context.home->owner) + "->__ae_p" + std::to_string(context.home->index));
-        unwind(0, at, {});
+        unwind(0, {});
         endLabel = true;
         text += "goto __ae_end; ";
         return;
     }
-    unwind(0, at, {});
+    unwind(0, {});
     QualType returned = plan.function->getReturnType();
     bool inFrame = value.compare(0, 8, "__ae_fr-") == 0;
     if (inFrame)
@@ -563,7 +563,7 @@ void BodyWriter::returnStatement(const ReturnStmt *s) {
         }
     }
     active.resize(std::min(outer, active.size()));
-    returnValue(name, unit.range(s).begin);
+    returnValue(name);
     text += "} ";
 }
 
@@ -582,9 +582,8 @@ void BodyWriter::pwaitStatement(const AttributedStmt *s) {
     braced(inner);
     text += mark(unit.range(s).end - 1);
     auto it = live.find(s);
-    std::size_t at = unit.range(s).end - 1;
-    join(p, at, it == live.end() ? VariableSet{} : it->second);
-    if (p->returns) returnFrom(p, at, false);
+    join(p, it == live.end() ? VariableSet{} : it->second);
+    if (p->returns) returnFrom(p, false);
     text += "} ";
 }
 

@@ -21,6 +21,7 @@ struct Plan::Walker {
     Pwait *pwait = nullptr;            // innermost around, in the whole function
     const Stmt *block = nullptr;       // innermost scope for declarations
     std::vector<const Stmt *> scopes;  // statements with scopes and blocks around, outside in
+    bool scoped = false;                 // a pshield or pdeadline stands in the function
     std::vector<std::size_t> switches; // where in `scopes` the inside of each switch around begins
     std::vector<std::pair<Variable *, Context *>> uses;
     std::vector<std::pair<const CompoundLiteralExpr *, const Stmt *>> addressedLiterals;
@@ -174,12 +175,14 @@ struct Plan::Walker {
         case Keyword::Pwait: return walkPwait(cast<AttributedStmt>(s));
         case Keyword::Pbreak: return false;
         case Keyword::Pshield: {
+            scoped = true;
             scopes.push_back(s);
             bool any = walk(inner);
             scopes.pop_back();
             return any;
         }
         case Keyword::Pdeadline: {
+            scoped = true;
             auto *body = cast<IfStmt>(inner);
             bool any = walk(body->getCond());
             scopes.push_back(s);
@@ -337,7 +340,7 @@ Plan::Plan(Unit &u, FunctionDecl *f, TypeNames &n) : unit(u), function(f), names
     };
     Types(*this).TraverseStmt(f->getBody());
 
-    needsLowering = f->isVariadic() || isOldStyle(f);
+    needsLowering = f->isVariadic() || isOldStyle(f) || walker.scoped;
     for (auto &c : contexts) needsLowering |= !c->suspensions.empty() || c->isBranch();
     if (!needsLowering) return;
 

@@ -26,6 +26,7 @@ struct Request {
     bool optimize = false;                     // -O1 or more: emit the forced inlining that makes a call cost a C call
     bool nativeAttributes = true;              // the host compiler knows __attribute__((always_inline)) (gcc, clang); tcc does not
     bool hostIsGcc = false;                    // the host compiler is gcc itself and knows its attributes (noipa)
+    bool readable = false;        // for people (--emit-c): generated code on lines of its own. Otherwise every line and column is the user's
     std::vector<std::string> disabledWarnings; // from -Wno-aesop-...
     unsigned frameWarning = 0;                 // bytes; warn about larger frames; 0: the default
 };
