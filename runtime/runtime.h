@@ -43,7 +43,7 @@ enum {
     AE_RESERVE = 64 * 1024,    /* kept for saving frames when malloc has no more */
     AE_TIMER_RESERVE = 64,     /* ... and so many deadlines */
     AE_BATCH = 256,            /* branches resumed before devices and timers are looked at again */
-    AE_OLD_EVERY = 64,         /* one in so many is the branch that has been ready longest, also in the order `hot` */
+    AE_OLD_EVERY = 16,         /* one in so many is the branch that has been ready longest, also in the order `hot` */
     AE_EXIT_LEAK = 70,
     AE_EXIT_DEADLOCK = 71,
 };

@@ -62,8 +62,7 @@ int start(int argc, char **argv) {
         return 1;
     }
     std::vector<std::string> libraries = runtimeLibraries(options, host, {});
-    bool linksForTcc = host.kind == HostKind::Tcc && !libraries.empty();
-    if (options.hasAesop() || options.mode == Mode::EmitC || linksForTcc) return compileAndLink(options, host);
+    if (options.hasAesop() || options.mode == Mode::EmitC) return compileAndLink(options, host);
     std::vector<std::string> command = host.command;
     for (const std::string &word : withoutOwn(options)) command.push_back(word);
     for (const std::string &word : libraries) command.push_back(word);

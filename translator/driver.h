@@ -137,8 +137,6 @@ struct Host {
 
 // Returns false after it has said what is wrong.
 bool findHost(const Options &options, Host &host);
-// Another compiler on this machine that can link for tcc; links made by itself need none.
-bool findLinker(const Host &host, Host &linker);
 // The libraries to add to a link of these files, or nothing when none of them mentions the runtime.
 std::vector<std::string> runtimeLibraries(const Options &options, const Host &host, const std::vector<std::string> &objects);
 

@@ -173,6 +173,8 @@ int compileText(const Options &options, const Host &host, const std::string &sou
     if (host.kind == HostKind::Clang) {
         // It would expand `linux` and the like once more; gcc does not look for macros in preprocessed text.
         command.insert(command.end(), {"-undef", "-Qunused-arguments", "-Wno-unknown-warning-option", "-Wno-gnu-line-marker"});
+        // It would show the text that it compiles, not the user's file.
+        command.push_back("-fno-caret-diagnostics");
         // gcc takes the compilation unit's name from the first marker, clang has to be told.
         if (source != "-") command.insert(command.end(), {"-Xclang", "-main-file-name", "-Xclang", source});
     }
@@ -296,40 +298,8 @@ int dependByMarkers(const Options &options, const Host &host) {
     return writeFile(file, rules) ? 0 : 1;
 }
 
-// tcc's own linker (0.9.27) knows no thread-local storage, which the runtime uses: another compiler links what tcc has compiled.
-int linkForTcc(const Options &options, const Host &host, const Host &linker, std::vector<std::string> objects) {
-    Options all = options;
-    std::vector<std::string> ordered;
-    std::size_t next = 0, number = objects.size();
-    for (Argument &argument : all.arguments) {
-        if (argument.isInput && argument.language != Language::Other) {
-            ordered.push_back(objects[next++]);
-        } else if (isSource(argument)) {
-            std::vector<std::string> command = host.command;
-            for (const Argument &other : options.arguments) {
-                if (other.isInput || !(other.steps & (ToPreprocess | ToCompile))) continue;
-                command.insert(command.end(), other.words.begin(), other.words.end());
-            }
-            std::string object = temporaryFolder() + "/" + std::to_string(number++) + "-" + withSuffix(baseName(argument.words[0]), ".o");
-            if (argument.explicitLanguage == "c") command.push_back("-xc");
-            command.insert(command.end(), {"-c", "-o", object, argument.words[0]});
-            if (int status = run({command})) return status;
-            argument.language = Language::AesopOutput; // stands for its object from here on
-            ordered.push_back(object);
-        }
-    }
-    std::vector<std::string> command = linker.command;
-    command.insert(command.end(), {"-no-pie", "-Wl,-z,noexecstack"}); // as tcc links; its objects do not say so
-    for (const std::string &word : hostWords(all, ordered, false)) command.push_back(word);
-    for (const std::string &word : runtimeLibraries(options, linker, ordered)) command.push_back(word);
-    if (options.verbose) complain("running", joined(command));
-    return run({shortened(command, linker.command.size())});
-}
-
 int link(const Options &options, const Host &host, const std::vector<std::string> &objects) {
     std::vector<std::string> libraries = runtimeLibraries(options, host, objects);
-    Host linker;
-    if (host.kind == HostKind::Tcc && !libraries.empty() && findLinker(host, linker)) return linkForTcc(options, host, linker, objects);
     std::vector<std::string> command = host.command;
     if (host.kind == HostKind::Clang) command.push_back("-Qunused-arguments");
     std::size_t fixed = host.command.size();

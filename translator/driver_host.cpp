@@ -145,16 +145,6 @@ bool findHost(const Options &options, Host &host) {
     return true;
 }
 
-bool findLinker(const Host &host, Host &linker) {
-    for (const char *name : {"cc", "gcc", "clang"}) {
-        linker = host;
-        if (!findCommand(name, realPath("/proc/self/exe"), linker)) continue;
-        linker.kind = kindOf(linker);
-        if (linker.kind != HostKind::Tcc) return true;
-    }
-    return false;
-}
-
 // Asking the compiler costs a process, so its name is asked first: Debian calls it x86_64-linux-gnu-gcc-12.
 std::string Host::triple(const Options &options) const {
     if (!options.target.empty()) return options.target;

@@ -78,7 +78,8 @@ std::string Edits::serialize() const {
             std::size_t line = unit.line(offset);
             std::string file = unit.file(offset);
             if (file != now.file || line < now.line || line > now.line + 6) {
-                if (!lineStart) out += '\n';
+                while (!out.empty() && (out.back() == ' ' || out.back() == '\t')) out.pop_back();
+                if (!out.empty() && out.back() != '\n') out += '\n';
                 out += "# " + std::to_string(line) + " \"" + quoted(file) + "\"\n";
                 lineStart = true;
             } else {

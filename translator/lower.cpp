@@ -369,7 +369,10 @@ class Assembler {
         std::string out = mark(declarator.begin) + head + ";\n" + moved;
         for (auto &b : plan.boxes) out += box(*b);
         for (auto &c : plan.contexts)
-            if (FunctionWriter::hasFrame(*c)) out += structure(*c);
+            if (FunctionWriter::hasFrame(*c)) {
+                warnOfSize(*c);
+                out += structure(*c);
+            }
         for (auto &c : plan.contexts) out += prototypes(*c);
         for (std::size_t i = plan.contexts.size(); i-- > 0;) out += function(*plan.contexts[i]);
         out += mark(declarator.begin) + again + mark(declarator.end) + " { " + enter() + " }\n";
@@ -386,7 +389,7 @@ class Assembler {
 
     BodyWriter &body(const Context &c) { return *bodies[std::size_t(c.index)]; }
     static const std::string &inlined(const Request &r) {
-        static const std::string forced = "static inline __attribute__((always_inline)) ", plain = "static ";
+        static const std::string forced = "static __inline __attribute__((always_inline)) ", plain = "static ";
         return r.optimize && r.nativeAttributes ? forced : plain;
     }
     // A function whose labels' addresses are taken must exist once: they would not be the same in another copy.
@@ -421,6 +424,29 @@ class Assembler {
         std::string align =
             v.decl->hasAttr<AlignedAttr>() ? "_Alignas(" + std::to_string(unit.context().getDeclAlign(v.decl).getQuantity()) + ") " : "";
         return "    " + align + fn.declareAssignable(v.type(), v.name, unit.begin(v.decl->getLocation())) + ";\n";
+    }
+
+    // What the context keeps while it waits, padding aside.
+    std::size_t bytesKept(const Context &c) {
+        ASTContext &context = unit.context();
+        auto size = [&](QualType t) { return std::size_t(context.getTypeSizeInChars(t).getQuantity()); };
+        std::size_t sum = c.isBranch() ? 96 : 24;
+        for (auto &v : plan.variables)
+            if (v->owner == &c && !v->sized && (v->place == Place::Frame || body(c).kept.count(v.get()))) sum += size(v->type());
+        for (Variable *v : c.copies) sum += size(v->type());
+        for (auto &t : body(c).temporaries)
+            if (t.kept) sum += size(t.type);
+        return sum;
+    }
+    void warnOfSize(const Context &c) {
+        const unsigned usual = 64 * 1024;
+        unsigned limit = unit.request.frameWarning ? unit.request.frameWarning : usual;
+        std::size_t bytes = bytesKept(c);
+        if (bytes <= limit) return;
+        std::string what = c.isBranch() ? "this branch of '" + fn.name + "'" : "'" + fn.name + "'";
+        unit.warn(c.isBranch() ? unit.range(c.statement).begin : at, "aesop-frame-size",
+                  what + " keeps " + std::to_string(bytes) + " bytes while it waits, more than " + std::to_string(limit) +
+                      "; allocate what is large, or end its block before the wait");
     }
 
     std::string box(const Box &b) {

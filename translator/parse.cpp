@@ -164,7 +164,7 @@ void Unit::error(std::size_t offset, std::string message) { diagnostics.push_bac
 void Unit::note(std::size_t offset, std::string message) { diagnostics.push_back({Severity::Note, offset, std::move(message), ""}); }
 void Unit::warn(std::size_t offset, std::string option, std::string message) {
     for (auto &disabled : request.disabledWarnings)
-        if (disabled == option) return;
+        if (disabled == option || disabled == "aesop") return;
     diagnostics.push_back({Severity::Warning, offset, std::move(message), std::move(option)});
 }
 bool Unit::failed() const {
@@ -252,7 +252,7 @@ bool Unit::parse() {
     Collector collector(found);
     bool declaresFloats = text.contains("typedef float _Float32;");
     tooling::FileContentMappings files = {{"/aesop-shim.h", declaresFloats ? shim : std::string(shim) + floatNames}};
-    ast = tooling::buildASTFromCodeWithArgs(request.text, arguments, request.name.empty() ? "input.c" : request.name, "aecc",
+    ast = tooling::buildASTFromCodeWithArgs(request.text, arguments, request.name.empty() || request.name == "-" ? "input.c" : request.name, "aecc",
                                             std::make_shared<PCHContainerOperations>(), tooling::getClangStripDependencyFileAdjuster(),
                                             files, &collector);
     if (!ast) {

@@ -30,11 +30,12 @@
  *  STACK    deadline and shield scopes are C locals until their function first suspends; then they move into its frame, and the one
  *           pointer that names them is put right through worker->slink. A deadline is armed only when it moves.
  */
+#pragma once
 #if defined __GNUC__ || defined __clang__
-#define __AE_INLINE static inline __attribute__((always_inline, unused))
+#define __AE_INLINE static __inline __attribute__((always_inline, unused))
 #define __AE_UNLIKELY(x) (__builtin_expect((x) != 0, 0) != 0)
 #else
-#define __AE_INLINE static inline
+#define __AE_INLINE static __inline
 #define __AE_UNLIKELY(x) ((x) != 0)
 #endif
 
