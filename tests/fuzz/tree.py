@@ -1,0 +1,811 @@
+"""Random trees of Aesop's statements, each beside a plain C program with the same meaning.
+
+In the plain program a branch runs to its end where it is started; what a pwait, a deadline, a shield or a cancel does to it is written out:
+a global `region` says whether the code that runs now is cancelled and by which deadline, and is put back wherever a scope is left. The
+Aesop program runs its branches in any order, so its text keeps to rules under which the order cannot be seen (see Var): a branch reads
+what nobody changes while it runs, changes only what was lent to it, and adds to sums that are read after the join.
+
+What is known to be cancelled is known without a clock: deadlines are past from the start, are never due, or are waited for; and branches
+are cancelled by the first branch of a pwait while the pwait's own statements wait for that.
+"""
+import random
+from pathlib import Path
+
+PRELUDE = Path(__file__).with_name("prelude.h")
+SUMS = 8  # global sums, printed at the end
+
+SCALARS = {"int": "int", "unsigned": "unsigned", "short": "short", "byte": "unsigned char", "long": "long", "ulong": "unsigned long",
+           "bool": "_Bool", "vint": "volatile int", "aint": "_Atomic int", "enum": "enum E", "wide": "_Alignas(32) long"}
+REALS = {"double": "double", "float": "float", "ldouble": "long double"}
+STRUCTS = {"s1": "struct S1", "s2": "struct S2", "bits": "struct Bits", "union": "union U"}
+LOCALS = [*SCALARS] * 2 + [*REALS] + [*STRUCTS] * 3 + ["array", "structs"] * 3 + ["vla", "pointer"] * 3 + ["fp"] * 2
+RESULTS = ["ulong", "int", "byte", "double", "s1", "s2", "void", "bool", "ldouble", "bits"]
+
+
+def spelling(kind):
+    return {**SCALARS, **REALS, **STRUCTS, "void": "void"}[kind].replace("_Alignas(32) ", "")
+
+
+class Var:
+    """A variable in scope. mode says who may do what with it:
+    const    written once; everybody reads it
+    mut      one branch, its owner, reads and writes it; may be lent to a branch until that is joined
+    private  pprivate: everybody reads and writes a copy
+    sum      everybody adds to it; its owner reads it when no pwait is open whose branches may add
+    """
+
+    def __init__(self, name, kind, mode, owner, at, pinned=False, size="3"):
+        self.name, self.kind, self.mode, self.owner, self.at, self.pinned, self.size = name, kind, mode, owner, at, pinned, size
+        self.lent, self.depth = None, 1
+
+
+class Scope:
+    """An open statement. kind: fn, loop, switch, pwait, shield, deadline, branch, lonely."""
+
+    def __init__(self, kind, number, at, pwait=None):
+        self.kind, self.number, self.at, self.pwait = kind, number, at, pwait
+
+
+class Function:
+    """Writes one function, in both languages."""
+
+    def __init__(self, rng, name, result, parameters, callees):
+        self.rng, self.name, self.result, self.parameters, self.callees = rng, name, result, parameters, callees
+        self.aesop, self.plain, self.indent, self.depth, self.numbers = [], [], 0, 0, 0
+        self.vars, self.stack, self.budget = [], [], rng.randrange(8, 28)
+        self.hidden, self.hot, self.recursed = [], None, False
+        self.locals = [kind for kind in LOCALS if kind != "aint" or name in ("f0", "f3")]
+
+    # --- text ---
+
+    def two(self, aesop, plain):
+        for lines, text in ((self.aesop, aesop), (self.plain, plain)):
+            if text:
+                lines.append("    " * self.indent + text)
+        self.depth += aesop.count("{") - aesop.count("}")
+
+    def both(self, text):
+        self.two(text, text)
+
+    def new(self, prefix):
+        self.numbers += 1
+        return f"{prefix}{self.numbers}"
+
+    def chance(self, share):
+        return self.rng.random() < share
+
+    # --- who is where ---
+
+    def branch(self):
+        return next(scope for scope in reversed(self.stack) if scope.kind in ("fn", "branch", "lonely"))
+
+    def joins(self):
+        """What a pbranch here joins: a pwait's scope, "lonely", or None where it is not allowed."""
+        blocked = False
+        for scope in reversed(self.stack):
+            if scope.kind in ("shield", "deadline"):
+                blocked = True
+            elif scope.kind in ("fn", "lonely"):
+                return "lonely"
+            elif scope.kind in ("pwait", "branch"):
+                return None if blocked else scope.pwait or scope
+        return None
+
+    def in_lonely(self):
+        return any(scope.kind == "lonely" for scope in self.stack)
+
+    def open_since(self, at, *kinds):
+        return any(scope.kind in kinds for scope in self.stack[at:])
+
+    def visible(self, var):
+        """Not behind a variable of the same name, and not left alone for this statement."""
+        return var.name not in self.hidden and next(other for other in reversed(self.vars) if other.name == var.name) is var
+
+    def readable(self, var):
+        if not self.visible(var):
+            return False
+        if var.mode in ("const", "private"):
+            return True
+        if var.owner is not self.branch() or var.lent:
+            return False
+        return var.mode == "mut" or not self.open_since(var.at, "pwait")
+
+    def writable(self, var):
+        return self.readable(var) and (var.mode == "mut" or var.mode == "private" and not var.pinned)
+
+    def addable(self, var):
+        if var.mode != "sum" or not self.visible(var):
+            return False
+        for scope in reversed(self.stack):
+            if scope is var.owner:
+                return True
+            if scope.kind == "lonely" or scope.kind == "branch" and scope.pwait.at < var.at:
+                return False
+        return False
+
+    def pick(self, test):
+        found = [var for var in self.vars if test(var)]
+        return self.rng.choice(found) if found else None
+
+    # --- expressions, all of type unsigned long ---
+
+    def read(self, var, waits, depth):
+        name, kind = var.name, var.kind
+        if kind.startswith("typed"):
+            return f"(unsigned long){name}" + {"typeds1": f".{self.rng.choice('ab')}"}.get(kind, "")
+        if kind in SCALARS:
+            return f"(unsigned long){name}"
+        if kind in REALS:
+            return f"(unsigned long)({name} * 4)"
+        if kind == "pointer":
+            return f"(unsigned long)*{name}"
+        if kind == "fp":
+            return f"{name}({self.leaf(False)})" if waits else f"(unsigned long)({name} == w)"
+        if kind == "s1":
+            return self.rng.choice([f"(unsigned long){name}.a", f"(unsigned long){name}.b"] + [f"h1({name})", f"(unsigned long)ws1({name}).a"] * waits)
+        if kind == "s2":
+            return self.rng.choice([f"(unsigned long){name}.a", f"(unsigned long){name}.c[{self.number(waits, depth)} % 5]"] + [f"h2({name})"] * waits)
+        if kind == "bits":
+            return f"(unsigned long){name}.{self.rng.choice('abc')}"
+        if kind == "union":
+            return f"(unsigned long){name}.a"
+        index = f"{self.number(waits, depth)} % {var.size}"
+        if kind == "structs":
+            return f"(unsigned long){name}[{index}].{self.rng.choice('ab')}"
+        if kind == "vla" and self.chance(0.2):
+            return f"(unsigned long)(sizeof {name} / sizeof *{name})"
+        return f"(unsigned long){name}[{index}]"
+
+    def leaf(self, waits):
+        if self.chance(0.7):
+            var = self.pick(self.readable)
+            if var:
+                return self.read(var, waits, 0)
+        if self.chance(0.1):
+            return "(unsigned long)ae_is_cancelled()"
+        return f"{self.rng.choice((0, 1, 2, 3, 5, 77, 255, 1000, 4294967295, 123456789012))}ul"
+
+    def number(self, waits=True, depth=2):
+        if depth <= 0 or self.chance(0.15):
+            return self.leaf(waits and depth >= 0)
+        a = lambda: self.number(waits, depth - 1)  # noqa: E731
+        if self.hot and self.chance(0.3):
+            return self.sequenced(a)
+        if waits and self.chance(0.5):
+            kind = self.rng.randrange(15)
+            if kind < 7:
+                return f"{self.rng.choice(('w', 'w', 'w0', 'w0', 'wc', 'ww'))}({a()})"
+            if kind == 7:
+                return f"(unsigned long)wb((unsigned char)({a()}))"
+            if kind == 8:
+                return f"(unsigned long)wd((double)({a()} & 1023))"
+            if kind == 9:
+                return f"h1((struct S1){{(int)({a()} & 65535), (signed char)({a()} & 127)}})"
+            if kind == 10:
+                return f"(unsigned long)mk2({a()}).{self.rng.choice(('a', 'c[2]'))}"
+            if kind == 11:
+                return f"sum_of(3, {a()}, {a()}, {a()})"
+            if kind == 12:
+                return f"deep({self.rng.randrange(4)}, {a()})"
+            if kind == 13:
+                return f"({a()} & 1 ? w : w0)({a()})"
+            return self.call(a) or f"w({a()})"
+        kind = self.rng.randrange(14)
+        if kind < 5:
+            return f"({a()} {self.rng.choice('+-*^&|')} {a()})"
+        if kind == 5:
+            return f"({a()} / ({a()} | 1))"
+        if kind == 6:
+            return f"({a()} {self.rng.choice(('<<', '>>'))} ({a()} & 7))"
+        if kind == 7:
+            return f"(unsigned long)({a()} {self.rng.choice(('<', '>', '==', '!=', '<='))} {a()})"
+        if kind == 8:
+            return f"(unsigned long)({a()} % 3 {self.rng.choice(('&&', '||'))} {a()} % 2)"
+        if kind == 9:
+            return f"({a()} % {self.rng.choice('23')} ? {a()} : {a()})"
+        if kind == 10:
+            return f"((void)({a()}), {a()})"
+        if kind == 11:
+            return f"(unsigned long)({self.rng.choice(('unsigned char', 'short', 'int', '_Bool'))})({a()})"
+        if kind == 12 and waits:
+            name = self.new("x")
+            return f"({{ const unsigned long {name} = {a()}; w0({name}) + {a()}; }})"
+        return f"(unsigned long)!({a()})"
+
+    def sequenced(self, a):
+        """An expression that changes a variable which nothing else in this statement touches, and reads it behind a sequence point."""
+        var, self.hot = self.hot, None
+        v, kind = var.name, spelling(var.kind)
+        inner = [a(), a()]
+        self.hidden.remove(v)
+        after = a()
+        self.hidden.append(v)
+        return self.rng.choice((f"({v} = ({kind})({inner[0]}), {after})", f"(unsigned long)({v}++ % 3 && {after} % 2)",
+                                f"({inner[0]} % 2 ? {v} = ({kind})({inner[1]}), {after} : (unsigned long){v}--)",
+                                f"(w0({v}++) % 2 ? {after} : {inner[0]})", f"({v} ^= ({kind})({inner[0]})) + {inner[1]}".join("()"),
+                                f"({{ {v} = ({kind})({inner[0]}); if ({inner[1]} % 2) {v} += 3; {after}; }})"))
+
+    def arguments(self, parameters, a):
+        texts = []
+        for kind in parameters:
+            texts.append({"s1": f"mk1({a()})", "s2": f"mk2({a()})", "bits": f"(struct Bits){{.a = {a()} & 31, .c = {a()} & 1023}}",
+                          "double": f"(double)({a()} & 1023)"}.get(kind) or f"({spelling(kind)})({a()})")
+        return ", ".join(texts)
+
+    def with_depth(self, callee, a):
+        depth = self.rng.choice(("0", "0", "1", "w0(2)"))
+        return ", ".join([depth] + ([self.arguments(callee.parameters, a)] if callee.parameters else []))
+
+    def call(self, a):
+        """A call of a function below this one, for its value."""
+        found = [callee for callee in self.callees if callee.result != "void"]
+        if not found or self.open_since(0, "loop") and self.chance(0.7):
+            return None
+        callee = self.rng.choice(found)
+        text = f"{callee.name}({self.with_depth(callee, a)})"
+        if callee.result in ("s1", "s2", "bits"):
+            return f"(unsigned long){text}.a"
+        return f"(unsigned long)({text} * 4)" if callee.result in REALS else f"(unsigned long){text}"
+
+    # --- values of all types ---
+
+    def value(self, kind, waits=True):
+        """An expression of this type."""
+        n = self.number(waits)
+        if kind in REALS:
+            return f"({spelling(kind)})({n} & 1023) * 0.25" + {"float": "f", "ldouble": "L"}.get(kind, "")
+        if kind == "enum":
+            return f"(enum E)({n} & 3)"
+        if kind in SCALARS:
+            return f"({spelling(kind).replace('volatile ', '').replace('_Atomic ', '')})({n})"
+        if kind == "s1":
+            literal = f"(struct S1){{.b = (signed char)({n} & 127), .a = (int)({self.number(waits)} & 65535)}}"
+            return self.rng.choice([literal, *[f"mk1({n})", f"ws1({literal})"] * waits])
+        if kind == "s2":
+            return f"mk2({n})" if waits else f"(struct S2){{(long)({n} & 65535), 0.5, {{1, 2, 3, 4, 5}}}}"
+        if kind == "bits":
+            return f"(struct Bits){{.a = {n} & 31, .b = (int)({self.number(waits)} & 63), .c = {self.number(waits)} & 1023}}"
+        return f"(union U){{.a = {n}}}"
+
+    def name_variable(self):
+        """A new name, or that of a variable of an outer block."""
+        outer = [var.name for var in self.vars if var.name[0] == "v" and var.name not in self.hidden and not any(
+            other.name == var.name and other.depth >= self.depth for other in self.vars)]
+        return self.rng.choice(outer) if outer and self.chance(0.25) else self.new("v")
+
+    def declare(self, mode=None, kind=None):
+        hidden = list(self.hidden)
+        var = self.declare_variable(mode, kind or self.rng.choice(self.locals))
+        var.depth = self.depth
+        self.hidden = hidden
+        return var
+
+    def declare_variable(self, mode, kind):
+        mode = mode or self.rng.choice(("const", "const", "mut", "mut", "mut", "private"))
+        name, owner, at, size = self.name_variable(), self.branch(), len(self.stack), "3"
+        self.hidden.append(name)
+        word = ("", "")
+        if mode == "private":
+            if kind in ("vla", "pointer", "aint", "fp"):
+                kind = "s2"
+            word = ("pprivate ", "")
+        elif mode == "const" and self.chance(0.3) and kind not in ("vla", "array", "structs", "pointer"):
+            word = ("const ", "const ")
+        if kind == "fp":
+            self.both(f"aesop unsigned long (*{name})(unsigned long) = {self.number()} & 1 ? w : w0;")
+            var = Var(name, kind, "const", owner, at)
+        elif kind == "pointer":
+            target = self.pick(lambda var: var.kind == "int" and (var.mode == "const" or self.writable(var) and var.mode == "mut"))
+            if not target:
+                target = self.declare("mut", "int")
+            target.pinned = True
+            self.both(f"{'const ' if target.mode == 'const' else ''}int *{name} = {'(int *)' if target.mode == 'const' else ''}&{target.name};")
+            var = Var(name, kind, target.mode, owner, at, pinned=True)
+        elif kind in ("array", "structs"):
+            items = ", ".join("{(int)(%s & 65535), 1}" % self.number() if kind == "structs" else f"(int)({self.number()})" for _ in range(3))
+            text = f"{'struct S1' if kind == 'structs' else 'int'} {name}[3] = {{{items}}};"
+            self.two(word[0] + text, word[1] + text)
+            var = Var(name, kind, mode, owner, at)
+        elif kind == "vla":
+            size = self.new("n")
+            self.both(f"const unsigned long {size} = 1 + {self.number()} % 4;")
+            self.both(f"int {name}[{size}];")
+            self.both(f"for (unsigned long i = 0; i < {size}; i++) {name}[i] = (int)({self.number()});")
+            self.vars.append(Var(size, "ulong", "const", owner, at))
+            var = Var(name, kind, mode, owner, at, size=size)
+        else:
+            spelled = {**SCALARS, **REALS, **STRUCTS}[kind]
+            text = f"{spelled} {name} = {self.value(kind)};"
+            self.two(word[0] + text, word[1] + text)
+            var = Var(name, kind, mode, owner, at)
+        self.vars.append(var)
+        return var
+
+    def declare_sum(self):
+        kind = self.rng.choice(("unsigned", "ulong", "byte", "int", "double", "bits", "s2", "array", "vla", "aint", "structs"))
+        name, size = self.new("sum"), "3"
+        if kind == "vla":
+            size = self.new("n")
+            self.both(f"const unsigned long {size} = 2 + {self.number()} % 3;")
+            self.both(f"int {name}[{size}];")
+            self.both(f"memset({name}, 0, sizeof {name});")
+        elif kind in ("array", "structs"):
+            self.both(f"{'int' if kind == 'array' else 'struct S1'} {name}[3] = {{0}};")
+        else:
+            spelled = {**SCALARS, **REALS, **STRUCTS}[kind]
+            self.both(f"{spelled} {name} = {'{0}' if kind in STRUCTS else '0'};")
+        self.vars.append(Var(name, kind, "sum", self.branch(), len(self.stack), size=size))
+
+    # --- statements ---
+
+    def write(self, var):
+        name, kind = var.name, var.kind
+        if kind.startswith("typed"):
+            member = f".{self.rng.choice('ab')}" if kind == "typeds1" else ""
+            return self.both(f"{name}{member} = {self.number()} % 2 ? 7 : 0;")
+        if kind in ("array", "vla"):
+            self.both(f"{name}[{self.number()} % {var.size}] {self.rng.choice(('=', '^=', '|=', '&='))} (int)({self.number()});")
+        elif kind == "structs":
+            self.both(f"{name}[{self.number()} % 3] = {self.value('s1')};")
+        elif kind == "pointer":
+            self.both(f"*{name} = (int)({self.number()});")
+        elif kind == "s1" and self.chance(0.5):
+            self.both(f"{name}.a = (int)({self.number()} & 65535);")
+        elif kind == "s2" and self.chance(0.5):
+            self.both(f"{name}.c[{self.number()} % 5] = (unsigned char)({self.number()});")
+        elif kind == "bits" and self.chance(0.6):
+            self.both(f"{name}.{self.rng.choice('ac')} {self.rng.choice(('=', '^=', '|='))} {self.number()} & 31;")
+        elif kind in ("unsigned", "ulong", "byte") and self.chance(0.5):
+            self.both(f"{name} {self.rng.choice(('+=', '-=', '*=', '^=', '>>='))} ({spelling(kind)})({self.number()} & 7);")
+        else:
+            self.both(f"{name} = {self.value(kind)};")
+
+    def add(self):
+        """Adds to a sum; waits come before the sum is read."""
+        var = self.pick(self.addable) if self.chance(0.7) else None
+        amount = self.number(waits=False)
+        opened = self.chance(0.5)
+        if opened:
+            self.both("{")
+            name = self.new("t")
+            self.both(f"const unsigned long {name} = {self.number()};")
+            amount = name
+        if not var:
+            self.both(f"G[{self.rng.randrange(SUMS)}] += {amount};")
+        elif var.kind in ("array", "vla"):
+            at = f"{var.name}[{self.number(waits=False, depth=1)} % {var.size}]"
+            self.both(f"{at} += (int)(({amount}) & 255);")
+        elif var.kind == "structs":
+            self.both(f"{var.name}[{self.number(waits=False, depth=1)} % 3].a += (int)(({amount}) & 255);")
+        elif var.kind in ("bits", "s2"):
+            self.both(f"{var.name}.{'c' if var.kind == 'bits' else 'a'} += ({amount}) & 255;")
+        elif var.kind == "double":
+            self.both(f"{var.name} += (double)(({amount}) & 255);")
+        else:
+            self.both(f"{var.name} += ({spelling(var.kind).replace('_Atomic ', '')})(({amount}) & 255);")
+        if opened:
+            self.both("}")
+
+    def block(self, count=None, open_text="{", close_text="}"):
+        """Statements in braces."""
+        known = len(self.vars)
+        self.both(open_text)
+        self.indent += 1
+        self.statements(count)
+        self.indent -= 1
+        self.both(close_text)
+        del self.vars[known:]
+
+    def statements(self, count=None):
+        for _ in range(count or self.rng.randrange(1, 5)):
+            self.statement()
+
+    def scoped(self, kind, emit, pwait=None):
+        scope = Scope(kind, self.new(""), len(self.stack), pwait)
+        self.stack.append(scope)
+        emit(scope)
+        self.stack.pop()
+        return scope
+
+    def loop(self):
+        i, limit = self.new("i"), self.rng.randrange(1, 4)
+        bound = self.rng.choice((f"{i} < {limit}", f"w0({i}) < {limit}", f"{i} < {limit} && (w({i}) | 1)"))
+        step = self.rng.choice((f"{i}++", f"{i} += w(1)", f"{i} = w0({i}) + 1"))
+        form = self.rng.randrange(4)
+
+        def body(scope):
+            self.vars.append(Var(i, "ulong", "mut", self.branch(), len(self.stack) - 1, pinned=True))
+            if form == 0:
+                self.block(None, f"for (unsigned long {i} = w0(0); {bound}; {step}) {{")
+            elif form == 1:
+                self.block(None, f"while ({i}++ < w0({limit})) {{")
+            elif form == 2:
+                self.block(None, "do {", f"}} while (({step.replace(f'{i}++', f'++{i}')}) < {limit});")
+            else:
+                self.both(f"again{scope.number}: ;")
+                self.stack[-1].kind = "goto-loop"
+                self.block(None)
+                self.both(f"if (++{i} < w0({limit})) goto again{scope.number};")
+            self.vars.pop()
+        if form:
+            self.both("{")
+            self.both(f"unsigned long {i} = w0(0);")
+        self.scoped("loop", body)
+        if form:
+            self.both("}")
+
+    def switch(self):
+        known = len(self.vars)
+
+        def body(_scope):
+            self.both(f"switch ({self.number()} % 4) {{")
+            shared = self.new("v") if self.chance(0.4) else None
+            if shared:
+                self.both(f"int {shared};")
+            for case in self.rng.sample(("case 0:", "case 1:", "case 2:", "default:"), self.rng.randrange(1, 5)):
+                self.both(case)
+                if shared:
+                    self.both(f"{shared} = (int)({self.number()});")
+                    self.vars.append(Var(shared, "int", "const", self.branch(), len(self.stack)))
+                    self.vars[-1].depth = self.depth
+                self.rng.choice((self.block, self.block, self.start, self.waited))()
+                if shared:
+                    self.vars.pop()
+                if shared or self.chance(0.6):
+                    self.jump_over(len(self.stack) - 1, "break;")
+            self.both("}")
+        self.scoped("switch", body)
+        del self.vars[known:]
+
+    def duff(self):
+        i = self.new("i")
+        self.both("{")
+        self.both(f"unsigned long {i} = 0;")
+
+        def inner(_scope):
+            self.block()
+            self.both("/* fall through */ case 1:")
+            self.block()
+            self.both("/* fall through */ case 2:")
+            self.block()
+
+        def body(_scope):
+            self.both(f"switch ({self.number()} % 3) {{ case 0: do {{")
+            self.scoped("loop", inner)
+            self.both(f"}} while (w0(++{i}) < 2); }}")
+        self.scoped("switch", body)
+        self.both("}")
+
+    # Plain C's way out of scopes: pending returns of the pwaits that are left come first; the region is put back.
+
+    def pending(self, at):
+        """What happens outside stack[at:] when a branch of a pwait there has returned."""
+        for scope in reversed(self.stack[:at]):
+            if scope.kind == "branch":
+                return f"{{ returned{scope.pwait.number} = 1; goto ended{scope.number}; }}"
+        return f"{{ region = region0; return{'' if self.result == 'void' else ' value'}; }}"
+
+    def leave(self, at):
+        """Text that leaves stack[at:], for plain C."""
+        text = ""
+        for scope in reversed(self.stack[at:]):
+            if scope.kind == "pwait" and not self.in_lonely():
+                text += f"if (returned{scope.number}) {self.pending(scope.at)} "
+        outer = next((scope for scope in self.stack[at:] if scope.kind in ("pwait", "shield", "deadline")), None)
+        return text + (f"region = saved{outer.number}; " if outer else "")
+
+    def jump_over(self, at, text):
+        self.two(text, f"{{ {self.leave(at)}{text} }}")
+
+    def jump(self):
+        """break, continue, pbreak, return, under a condition."""
+        at = next((index for index in range(len(self.stack) - 1, -1, -1) if self.stack[index].kind in ("fn", "branch", "lonely")))
+        inner = [scope for scope in self.stack[at + 1:] if scope.kind in ("loop", "switch")]
+        loops = [scope for scope in inner if scope.kind == "loop"]
+        words = ["break"] * bool(inner) + ["continue"] * bool(loops) + ["pbreak"] * (at > 0) + ["return"] * (not self.in_lonely())
+        if not words:
+            return self.add()
+        word = self.rng.choice(words)
+        self.both(f"if ({self.number()} % 3 == 0)")
+        if word == "break":
+            self.jump_over(inner[-1].at, "break;")
+        elif word == "continue":
+            self.jump_over(loops[-1].at, "continue;")
+        elif word == "pbreak":
+            self.two("pbreak;", f"{{ {self.leave(at + 1)}goto ended{self.stack[at].number}; }}")
+        else:
+            self.give_back()
+
+    def give_back(self):
+        """return. Inside a pwait all returns give the same, because any may be the first."""
+        free = not any(scope.kind in ("pwait", "branch") for scope in self.stack)
+        value = "" if self.result == "void" else self.value(self.result) if free else self.constant
+        first = f"value = {value}; " if value else ""
+        self.two(f"return {value};" if value else "return;", f"{{ {first}{self.pending(len(self.stack))} }}")
+
+    def goto_out(self):
+        """A block that is left by a goto from inside."""
+        label, at = self.new("out"), len(self.stack)
+        branch = self.branch()
+        self.both("{")
+        known = len(self.vars)
+        self.indent += 1
+
+        def leave():
+            self.both(f"if ({self.number()} % 2)")
+            self.jump_over(at, f"goto {label};")
+        self.statements(1)
+        form = self.rng.choice((None, "pwait", "shield", "deadline"))
+        if form:
+            def inside():
+                self.statements(1)
+                leave()
+                self.statements(1)
+            self.scope(form, inside)
+        else:
+            leave()
+        self.statements(1)
+        assert branch is self.branch()
+        self.indent -= 1
+        self.both("}")
+        self.both(f"{label}: ;")
+        del self.vars[known:]
+
+    def goto_into(self):
+        """A block that a goto may enter past its beginning."""
+        label, name, known = self.new("in"), self.new("v"), len(self.vars)
+        kind = self.rng.choice(("int", "s2", "ulong", "double"))
+        self.both(f"if ({self.number()} % 2) goto {label};")
+        self.both("{")
+        self.indent += 1
+        self.both(f"{spelling(kind)} {name};")
+        self.both(f"G[{self.rng.randrange(SUMS)}] += {self.leaf(False)};")
+        self.both(f"{label}: {name} = {self.value(kind)};")
+        self.vars.append(Var(name, kind, self.rng.choice(("const", "mut")), self.branch(), len(self.stack)))
+        self.vars[-1].depth = self.depth
+        self.statements()
+        self.indent -= 1
+        self.both("}")
+        del self.vars[known:]
+
+    # --- the language's own statements ---
+
+    def scope(self, form, inside):
+        """pwait, pshield or pdeadline around what inside() writes."""
+        known = len(self.vars)
+        kind = self.rng.choice(("past", "past", "never", "never", "awaited")) if form == "deadline" else form
+        head = {"pwait": "pwait", "shield": "pshield", "past": f"pdeadline ({self.rng.choice(('0', '-1', '(int)w0(0)', '0 * ae_is_cancelled()'))})",
+                "never": f"pdeadline ({self.rng.choice(('1000000', '(int)w(2000000)'))})", "awaited": "pdeadline (1)"}[kind]
+
+        def body(scope):
+            n = scope.number
+            self.two(f"{head} {{", f"{{ struct region saved{n} = region; int returned{n} = 0, seen{n} = 0; struct region inside{n} = region;")
+            self.indent += 1
+            self.two("", f"(void)returned{n}; (void)seen{n}; (void)inside{n};")
+            if kind == "shield":
+                self.two("", "region = (struct region){0, 0};")
+            if kind in ("past", "awaited"):
+                self.two("", f"if (!region.cancelled) region = (struct region){{1, &seen{n}}};")
+            if kind == "awaited":
+                self.two(self.rng.choice(("while (aesop_yield() == 0) continue;", "while (aesop_timer(60000) == 0) continue;")), "(void)aesop_yield();")
+            self.two("", "{")
+            inside()
+            self.indent -= 1
+            self.two("}", f"}} region = saved{n};")
+            return scope
+        scope = self.scoped("deadline" if form == "deadline" else form, body)
+        if form == "pwait":
+            if not self.in_lonely():
+                self.two("", f"if (returned{scope.number}) {self.pending(len(self.stack))}")
+            for var in self.vars:
+                if var.lent is scope:
+                    var.lent = None
+        del self.vars[known:]
+        if form == "deadline" and self.chance(0.7):
+            self.two("else", f"if (seen{scope.number})")
+            self.block(1)
+        self.two("", "}")
+
+    def start(self, inside=None):
+        """pbranch, lonely or not."""
+        pwait = self.joins()
+        if pwait is None:
+            return self.add()
+        lonely, me, known = pwait == "lonely", self.branch(), len(self.vars)
+        if self.chance(0.15) and not inside:
+            n = self.new("")
+            region = "(struct region){0, 0}" if lonely else f"inside{pwait.number}"
+            self.two(self.rng.choice(("pbranch", "pbranch pwait")), f"{{ struct region outside{n} = region; region = {region};")
+            self.both(f"G[{self.rng.randrange(SUMS)}] += {self.leaf(False)};" if self.chance(0.3) else f"tally({self.number(depth=1)});")
+            self.two("", f"region = outside{n}; }}")
+            return None
+        lent = []
+        for var in self.vars:
+            if var.mode == "mut" and self.readable(var) and not var.pinned and not self.open_since(var.at, "loop", "goto-loop") \
+                    and self.chance(0.4) and not inside:
+                lent.append((var, var.at))
+        private = [var for var in self.vars if var.mode == "private" and self.visible(var)]
+
+        def body(scope):
+            n = scope.number
+            region = "(struct region){0, 0}" if lonely else f"inside{pwait.number}"
+            self.two("pbranch {", f"{{ struct region outside{n} = region; region = {region};")
+            self.indent += 1
+            for var in private:
+                v = var.name
+                self.two("", f"__typeof__({v}) copy{n}{v}; memcpy(&copy{n}{v}, &{v}, sizeof {v}); {{ "
+                         f"__typeof__(copy{n}{v}) {v}; memcpy(&{v}, &copy{n}{v}, sizeof {v});")
+            self.two("", "{")
+            for var, _ in lent:
+                var.owner, var.at = scope, len(self.stack)
+            if inside:
+                inside(pwait)
+            self.statements()
+            for var, at in lent:
+                var.owner, var.at, var.lent = me, at, pwait
+            self.indent -= 1
+            self.two("}", "} " * len(private) + f"}} ended{n}: __attribute__((unused)); region = outside{n}; }}")
+        self.scoped("lonely" if lonely else "branch", body, None if lonely else pwait)
+        del self.vars[known:]
+
+    def waited(self):
+        """pwait over loops of branches and the like."""
+        def inside():
+            if self.chance(0.15):
+                return self.cancelling()
+            for _ in range(self.rng.randrange(1, 4)):
+                self.rng.choice((self.start, self.start, self.start, self.loop, self.statement))()
+        self.scope("pwait", inside)
+
+    def cancelling(self):
+        """The first branch cancels all others; the pwait's own statements wait for that."""
+        pwait = self.stack[-1]
+
+        def cancel(_):
+            for _ in range(self.rng.randrange(3)):
+                self.both(f"G[{self.rng.randrange(SUMS)}] += 1 + w(0);".replace("+= 1 + w(0)", "+= 1") + " (void)aesop_timer(0);")
+            n = pwait.number
+            self.both("G[0] += (unsigned long)(aesop_cancel_branches() == 0);")
+            self.two("", f"if (!inside{n}.cancelled) inside{n} = (struct region){{1, 0}};")
+        self.start(cancel)
+        self.two("while (aesop_yield() == 0) continue;", f"region = inside{pwait.number}; (void)aesop_yield();")
+        self.statements()
+        for _ in range(self.rng.randrange(3)):
+            self.start()
+
+    def call_alone(self):
+        a = lambda: self.number(depth=1)  # noqa: E731
+        if not self.callees or self.open_since(0, "loop", "goto-loop") and self.chance(0.6):
+            return self.add()
+        callee = self.rng.choice(self.callees)
+        self.both(f"{'' if callee.result == 'void' else '(void)'}{callee.name}({self.with_depth(callee, a)});")
+        return None
+
+    def expression_statement(self):
+        """A GNU statement expression with branches in it."""
+        self.declare("mut", "ulong")
+        name = self.vars[-1].name
+        self.hidden.append(name)
+        self.both(f"{name} += ({{")
+        self.indent += 1
+        known = len(self.vars)
+        self.waited()
+        self.both(f"{self.number()};")
+        del self.vars[known:]
+        self.indent -= 1
+        self.hidden.remove(name)
+        self.both(f"}}){self.rng.choice(('', ' * 3', ' ^ w0(5)', ' ? w(1) : w0(2)'))};")
+
+    def local_types(self):
+        """A block with types of its own, whose names other blocks use for other types."""
+        known, name = len(self.vars), self.new("v")
+        self.both("{")
+        self.indent += 1
+        kind, text = self.rng.choice((("ulong", f"typedef unsigned short T; T {name} = (T)({self.number()});"),
+                                      ("ulong", f"typedef unsigned long T; const T {name} = {self.number()};"),
+                                      ("s1", f"struct T {{ long b; short x[2]; int a; }} {name} = {{.b = (long)({self.number()} & 77), .a = 5}};"),
+                                      ("ulong", f"enum T {{ K = 7, L = 1000 }} {name} = {self.number()} % 2 ? K : L;"),
+                                      ("s1", f"union T {{ unsigned char a; unsigned b; }} {name} = {{.b = (unsigned)({self.number()})}};")))
+        self.both(text)
+        self.vars.append(Var(name, "typed" + kind, "const" if "const" in text or self.chance(0.5) else "mut", self.branch(), len(self.stack)))
+        self.vars[-1].depth = self.depth
+        self.statements()
+        self.indent -= 1
+        self.both("}")
+        del self.vars[known:]
+
+    def recurse(self):
+        """One call of itself in a function: its parameter d is how deep it may."""
+        if self.recursed or self.name == "f0" or self.open_since(0, "loop", "goto-loop"):
+            return self.add()
+        self.recursed = True
+        a = lambda: self.number(depth=1)  # noqa: E731
+        arguments = ["d - 1"] + ([self.arguments(self.parameters, a)] if self.parameters else [])
+        self.both(f"if (d > 0) {'' if self.result == 'void' else '(void)'}{self.name}({', '.join(arguments)});")
+        return None
+
+    def choose(self):
+        self.both(f"if ({self.number()} % 2) {{")
+        known = len(self.vars)
+        self.indent += 1
+        self.statements()
+        self.indent -= 1
+        del self.vars[known:]
+        if self.chance(0.5):
+            self.block(None, "} else {")
+        else:
+            self.both("}")
+
+    def statement(self):
+        """One statement. In some of the simple ones a variable is changed inside an expression."""
+        self.budget -= 1
+        depth = len(self.stack) + self.indent // 3
+        simple = [self.add] * 3 + [self.declare] * 3 + [self.rewrite] * 3 + [self.jump, self.call_alone]
+        if self.budget <= 0 or depth > 7 or self.chance(0.3):
+            var = self.pick(lambda var: var.kind in ("unsigned", "ulong", "byte", "short") and not var.pinned and self.writable(var))
+            if var:
+                self.hot = var
+                self.hidden.append(var.name)
+            self.rng.choice(simple)()
+            if var:
+                self.hot = None
+                self.hidden.remove(var.name)
+            return None
+        compound = [self.choose] * 2 + [self.loop] * 2 + [self.switch, self.duff, self.goto_out, self.goto_into] + [self.start] * 3 + [self.waited] * 4 \
+            + [self.declare_sum] * 2 + [self.local_types, self.recurse, self.recurse] + [lambda: self.scope("shield", self.statements)] + [lambda: self.scope("deadline", self.statements)] * 2
+        return self.rng.choice(simple + compound)()
+
+    def rewrite(self):
+        var = self.pick(self.writable)
+        self.write(var) if var and not (var.pinned and var.kind == "ulong") else self.declare()
+
+    def write_function(self):
+        names = [f"p{at}" for at in range(len(self.parameters))]
+        head = ", ".join(["int d"] + [f"{spelling(kind)} {name}" for kind, name in zip(self.parameters, names)])
+        self.constant = self.pure_constant(names)
+        self.both(f"aesop {spelling(self.result)} {self.name}({head}) {{")
+        self.indent += 1
+        self.two("", "struct region region0 = region;")
+        if self.result != "void":
+            self.two("", f"{spelling(self.result)} value;")
+        self.stack.append(Scope("fn", "0", 0))
+        for kind, name in zip(self.parameters, names):
+            self.vars.append(Var(name, kind, self.rng.choice(("const", "mut")) if name not in self.constant else "const", self.stack[0], 1))
+        for _ in range(self.rng.randrange(4, 9)):
+            self.statement()
+        self.both(f"G[{self.rng.randrange(SUMS)}] += {self.number(False)};")
+        for var in [var for var in self.vars if self.readable(var)]:
+            self.both(f"G[{self.rng.randrange(SUMS)}] += {self.read(var, False, 0)};")
+        self.give_back() if self.result != "void" else self.two("", "region = region0;")
+        self.stack.pop()
+        self.indent -= 1
+        self.both("}")
+
+    def pure_constant(self, names):
+        """What every return inside a pwait of this function gives."""
+        if self.result == "void":
+            return ""
+        from_parameter = next((f"(unsigned long){name}" for name, kind in zip(names, self.parameters) if kind in SCALARS), "41ul")
+        inner = self.rng.choice((from_parameter, f"w0({from_parameter})", f"(w({from_parameter}) ^ 5)"))
+        if self.result in REALS:
+            return f"({spelling(self.result)})({inner} & 255)"
+        if self.result in STRUCTS:
+            return {"s1": f"mk1({inner})", "s2": f"mk2({inner})", "bits": f"(struct Bits){{.a = {inner} & 31}}"}[self.result]
+        return f"({spelling(self.result)})({inner})"
+
+
+def make(seed, _folder):
+    """Returns (Aesop source, plain C source, options for both compilers)."""
+    rng = random.Random(f"tree {seed}")
+    functions = []
+    for number in range(rng.randrange(1, 5), -1, -1):
+        parameters = [rng.choice(("int", "ulong", "byte", "s1", "s2", "double", "bits", "short")) for _ in range(rng.randrange(4))]
+        functions.append(Function(rng, f"f{number}", rng.choice(RESULTS), [] if not number else parameters, functions[-2:]))
+        functions[-1].write_function()
+    calls = f"    for (int i = 0; i < 3; i++) (void){functions[-1].name}(0);" if functions[-1].result != "void" else f"    {functions[-1].name}(0);"
+    tail = ["static void at_end(void) {", f"    for (int i = 0; i < {SUMS}; i++) printf(\"%lu\\n\", G[i]);", "}",
+            "aesop int main(void) {", "    atexit(at_end);", calls, "    return 0;", "}", ""]
+    prelude = PRELUDE.read_text(encoding="ascii")
+    texts = [prelude + "\n".join(line for function in functions for line in getattr(function, language)) + "\n" + "\n".join(tail)
+             for language in ("aesop", "plain")]
+    return *texts, ["-w"]
