@@ -38,8 +38,8 @@ bool splicedWord(const std::string &text, std::size_t at) {
 }
 
 std::size_t endOfToken(const std::string &text, std::size_t at) {
-    static const char *const longer[] = {"<<=", ">>=", "...", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&",
-                                         "||",  "*=",  "/=",  "%=", "+=", "-=", "&=", "^=", "|=", "##"};
+    static const char *const longer[] = {"<<=", ">>=", "...", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=",
+                                         "&&",  "||",  "*=",  "/=", "%=", "+=", "-=", "&=", "^=", "|=", "##"};
     char c = text[at];
     if (c == '"' || c == '\'') return endOfString(text, at);
     bool number = std::isdigit(static_cast<unsigned char>(c)) ||
@@ -136,8 +136,10 @@ std::vector<std::size_t> align(const std::vector<Token> &expanded, const std::ve
             run = true;
         } else {
             run = false;
-            if (best[here + width] >= best[here + 1]) i++;
-            else j++;
+            if (best[here + width] >= best[here + 1])
+                i++;
+            else
+                j++;
         }
     }
     return partner;
@@ -150,14 +152,16 @@ std::vector<std::size_t> align(const std::vector<Token> &expanded, const std::ve
 struct Place {
     std::string file;
     unsigned line = 0;
-    unsigned endLine = 0;       // the tokens come from the lines before this one; 0: unknown
-    std::vector<Token> tokens;  // of this line and the next ones; begin: byte in the whole text
+    unsigned endLine = 0;      // the tokens come from the lines before this one; 0: unknown
+    std::vector<Token> tokens; // of this line and the next ones; begin: byte in the whole text
     std::vector<std::string> included;
 };
 
 void enter(const Marker &marker, Place &now, std::vector<std::pair<std::string, unsigned>> &stack) {
-    if (marker.enters) stack.push_back({now.file, now.line});
-    else if (marker.returns && !stack.empty()) stack.pop_back();
+    if (marker.enters)
+        stack.push_back({now.file, now.line});
+    else if (marker.returns && !stack.empty())
+        stack.pop_back();
     if (!marker.file.empty()) now.file = marker.file;
     now.line = marker.line;
 }
@@ -165,9 +169,9 @@ void enter(const Marker &marker, Place &now, std::vector<std::pair<std::string, 
 Place findPlace(const std::string &text, std::size_t offset) {
     Place now, found;
     std::vector<std::pair<std::string, unsigned>> stack; // where each #include stands
-    bool passed = false; // the offset's line has been read
+    bool passed = false;                                 // the offset's line has been read
     const unsigned anchorLines = 3;
-    unsigned more = 0;   // lines with tokens read since
+    unsigned more = 0; // lines with tokens read since
     for (std::size_t begin = 0; begin < text.size();) {
         std::size_t end = std::min(text.find('\n', begin), text.size());
         Marker marker;
@@ -249,7 +253,7 @@ const Token *macroAround(const std::vector<Token> &source, const std::vector<std
     return nullptr;
 }
 
-}  // namespace
+} // namespace
 
 Location locate(const std::string &text, std::size_t offset) {
     Place place = findPlace(text, std::min(offset, text.size()));
@@ -338,8 +342,8 @@ void showOne(const Diagnostic &diagnostic, const Location &location, const Style
     const char *code = severityCode(diagnostic.severity);
     std::string tail = option.empty() ? "" : " [" + style.paint(code, "-W" + option) + "]";
     std::string kind = style.paint(code, severityName(diagnostic.severity));
-    std::fprintf(out, "%s %s%s%s\n", style.paint(boldCode, place(location)).c_str(), kind.c_str(),
-                 diagnostic.message.c_str(), tail.c_str());
+    std::fprintf(out, "%s %s%s%s\n", style.paint(boldCode, place(location)).c_str(), kind.c_str(), diagnostic.message.c_str(),
+                 tail.c_str());
     showLine(location, style, code, out);
     if (location.macro.empty()) return;
     std::fprintf(out, "%s %sin expansion of macro '%s'\n", style.paint(boldCode, place(location)).c_str(),
@@ -370,7 +374,7 @@ bool wantsColour(const Options &options) {
     return isatty(2) && terminal && std::strcmp(terminal, "dumb") != 0 && !(no && *no);
 }
 
-}  // namespace
+} // namespace
 
 unsigned showDiagnostics(const std::string &text, const std::vector<Diagnostic> &diagnostics, const Options &options, std::FILE *out) {
     Style style{wantsColour(options)};
@@ -404,4 +408,4 @@ unsigned showDiagnostics(const std::string &text, const std::vector<Diagnostic> 
     return errors;
 }
 
-}  // namespace aecc
+} // namespace aecc

@@ -23,4 +23,4 @@ Location locate(const std::string &text, std::size_t offset);
 // Applies the warning options, then prints what remains to `out`. Returns the number of errors.
 unsigned showDiagnostics(const std::string &text, const std::vector<Diagnostic> &diagnostics, const Options &options, std::FILE *out);
 
-}  // namespace aecc
+} // namespace aecc

@@ -26,48 +26,48 @@ enum Step : unsigned { ToPreprocess = 1, ToCompile = 2, ToLink = 4, ToAll = 7, O
 struct Argument {
     std::vector<std::string> words; // as given: "-I", "dir" or "-Idir"
     unsigned steps = ToAll;
-    bool isInput = false;           // words[0] is a file or "-"
-    bool isLanguage = false;        // -x
+    bool isInput = false;    // words[0] is a file or "-"
+    bool isLanguage = false; // -x
     Language language = Language::Other;
-    std::string explicitLanguage;   // of an input: what the last -x said; empty for none
+    std::string explicitLanguage; // of an input: what the last -x said; empty for none
 };
 
 struct WarningOptions {
     std::vector<std::string> disabled; // "aesop-..." from -Wno-aesop-...; "aesop" for all of them
     std::vector<std::string> errors;   // from -Werror=aesop-...
     std::vector<std::string> notErrors;
-    bool none = false;                 // -w
-    bool allErrors = false;            // -Werror
-    unsigned frameSize = 0;            // -Waesop-frame-size=BYTES
+    bool none = false;      // -w
+    bool allErrors = false; // -Werror
+    unsigned frameSize = 0; // -Waesop-frame-size=BYTES
 };
 
 struct Options {
-    std::vector<std::string> given;    // the command line, response files not expanded
-    std::vector<Argument> arguments;   // in order, response files expanded
+    std::vector<std::string> given;  // the command line, response files not expanded
+    std::vector<Argument> arguments; // in order, response files expanded
     Mode mode = Mode::Link;
-    std::string output;                // -o
-    std::string compiler;              // --cc=
+    std::string output;   // -o
+    std::string compiler; // --cc=
     bool hasResponseFile = false, hasOwn = false;
     bool help = false, version = false, verbose = false, dryRun = false;
 
     bool optimize = false;
     std::string standard = "gnu17";
-    std::string target;                // --target=, or implied by -m32
+    std::string target; // --target=, or implied by -m32
     WarningOptions warnings;
-    bool fallthroughWarned = false;    // -Wextra or -Wimplicit-fallthrough
-    int colour = -1;                   // 1 always, 0 never, -1 when stderr is a terminal
-    unsigned errorLimit = 0;           // 0: none
+    bool fallthroughWarned = false; // -Wextra or -Wimplicit-fallthrough
+    int colour = -1;                // 1 always, 0 never, -1 when stderr is a terminal
+    unsigned errorLimit = 0;        // 0: none
 
-    bool makeDepend = false;           // -MD, -MMD
-    bool dependSystem = true;          // -MD, not -MMD
-    bool dependPhony = false;          // -MP
+    bool makeDepend = false;                // -MD, -MMD
+    bool dependSystem = true;               // -MD, not -MMD
+    bool dependPhony = false;               // -MP
     std::vector<std::string> dependTargets; // -MT and -MQ with their values, in order
-    std::string dependFile;            // -MF
+    std::string dependFile;                 // -MF
 
     bool saveTemps = false, saveTempsBesideOutput = false;
-    bool auxiliaryOutputs = false;     // an option makes the compiler write further files, named after the source
-    bool noRuntime = false;            // -nostdlib, -nodefaultlibs, -shared, -r: do not add our libraries
-    bool exportsSymbols = false;       // -rdynamic and its like: a dlopen'ed library may want any part of the runtime
+    bool auxiliaryOutputs = false; // an option makes the compiler write further files, named after the source
+    bool noRuntime = false;        // -nostdlib, -nodefaultlibs, -shared, -r: do not add our libraries
+    bool exportsSymbols = false;   // -rdynamic and its like: a dlopen'ed library may want any part of the runtime
 
     bool hasAesop() const;
     unsigned inputs() const;
@@ -88,9 +88,9 @@ const std::string &temporaryFolder();
 
 struct Run {
     std::vector<std::string> command;
-    int input = -1;                 // becomes the standard input
-    std::string *output = nullptr;  // collects the standard output
-    bool quiet = false;             // drop the standard error
+    int input = -1;                // becomes the standard input
+    std::string *output = nullptr; // collects the standard output
+    bool quiet = false;            // drop the standard error
 };
 // Returns the exit status; says so and returns 1 when the program could not be started or was killed.
 int run(const Run &what);
@@ -101,7 +101,7 @@ int runGuarded(std::string (*function)(const void *argument), const void *argume
 
 // An unnamed file that holds the text, at its beginning; closed with this object.
 class MemoryFile {
-public:
+  public:
     explicit MemoryFile(const std::string &text = {});
     ~MemoryFile();
     MemoryFile(const MemoryFile &) = delete;
@@ -110,7 +110,7 @@ public:
     std::string path() const; // by which a child process can open it
     std::string read() const;
 
-private:
+  private:
     int fd = -1;
 };
 
@@ -129,8 +129,8 @@ enum class HostKind { Gcc, Clang, Tcc };
 struct Host {
     std::vector<std::string> command; // the program and arguments that always go with it
     HostKind kind = HostKind::Gcc;
-    std::string path;                 // of the program, links resolved
-    std::string includes, libraries;  // ours: aesop.h and libaesop.a
+    std::string path;                // of the program, links resolved
+    std::string includes, libraries; // ours: aesop.h and libaesop.a
 
     std::string triple(const Options &options) const;
 };
@@ -147,4 +147,4 @@ int compileAndLink(const Options &options, const Host &host);
 std::string baseName(const std::string &path);
 std::string withSuffix(const std::string &path, const std::string &suffix); // replaces the last one of the file's name
 
-}  // namespace aecc
+} // namespace aecc

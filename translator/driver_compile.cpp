@@ -26,7 +26,7 @@ void put(std::string &to, const std::string &text) {
 }
 
 class Reader {
-public:
+  public:
     explicit Reader(const std::string &from) : text(from) {}
     std::size_t number() {
         std::size_t value = 0;
@@ -42,7 +42,7 @@ public:
         return text.substr(at - size, size);
     }
 
-private:
+  private:
     const std::string &text;
     std::size_t at = 0;
 };
@@ -182,8 +182,10 @@ int compileText(const Options &options, const Host &host, const std::string &sou
     if (host.kind == HostKind::Tcc) command.insert(command.end(), {"-Ulinux", "-Uunix"});
     addAuxiliaryNames(options, host, source, command);
     command.push_back(host.kind == HostKind::Tcc ? "-xc" : "-xcpp-output");
-    if (options.mode == Mode::SyntaxOnly) command.push_back("-fsyntax-only");
-    else command.insert(command.end(), {options.mode == Mode::Assembly ? "-S" : "-c", "-o", output});
+    if (options.mode == Mode::SyntaxOnly)
+        command.push_back("-fsyntax-only");
+    else
+        command.insert(command.end(), {options.mode == Mode::Assembly ? "-S" : "-c", "-o", output});
     if (options.saveTemps && host.kind != HostKind::Tcc)
         command.push_back(options.saveTempsBesideOutput ? "-save-temps=obj" : "-save-temps");
     std::string named;
@@ -212,8 +214,10 @@ int compileOne(const Options &options, const Host &host, const Argument &input, 
     bool quietFallThrough = options.fallthroughWarned && host.kind == HostKind::Gcc && saysFallThrough(text);
     if (int status = translateText(options, host, source, text)) return status;
     int status = 0;
-    if (options.mode == Mode::EmitC) status = writeFile(output, text) ? 0 : 1;
-    else status = compileText(options, host, source, text, output, quietFallThrough);
+    if (options.mode == Mode::EmitC)
+        status = writeFile(output, text) ? 0 : 1;
+    else
+        status = compileText(options, host, source, text, output, quietFallThrough);
     if (status == 0 && options.makeDepend && !writeFile(dependName(options, source), preprocessed.dependencies)) status = 1;
     return status;
 }
@@ -245,8 +249,8 @@ std::vector<std::string> shortened(const std::vector<std::string> &command, std:
         }
         text += '\n';
     }
-    static MemoryFile file(text);             // lives as long as the program
-    fcntl(file.descriptor(), F_SETFD, 0);     // and in the program that takes its place
+    static MemoryFile file(text);         // lives as long as the program
+    fcntl(file.descriptor(), F_SETFD, 0); // and in the program that takes its place
     std::vector<std::string> words(command.begin(), command.begin() + static_cast<long>(fixed));
     words.push_back("@" + file.path());
     return words;
@@ -319,7 +323,7 @@ std::string defaultOutput(const Options &options, const std::string &source, std
     }
 }
 
-}  // namespace
+} // namespace
 
 int compileAndLink(const Options &options, const Host &host) {
     if (options.mode == Mode::Depend && host.kind == HostKind::Tcc) return dependByMarkers(options, host);
@@ -349,4 +353,4 @@ int compileAndLink(const Options &options, const Host &host) {
     return worst;
 }
 
-}  // namespace aecc
+} // namespace aecc

@@ -106,7 +106,7 @@ bool libraryMentionsRuntime(const std::string &name, const std::vector<std::stri
 
 std::string joinedValue(const Argument &argument) { return argument.words.size() > 1 ? argument.words[1] : argument.words[0].substr(2); }
 
-}  // namespace
+} // namespace
 
 std::string baseName(const std::string &path) { return path.substr(path.rfind('/') + 1); }
 
@@ -170,8 +170,10 @@ std::vector<std::string> runtimeLibraries(const Options &options, const Host &ho
     for (const Argument &argument : options.arguments) {
         const std::string &word = argument.words[0];
         bool object = argument.isInput && argument.language == Language::Other && argument.explicitLanguage.empty();
-        if (object) needed = needed || fileMentions(word, runtimeNames);
-        else if (word.rfind("-l", 0) == 0) needed = needed || libraryMentionsRuntime(joinedValue(argument), folders);
+        if (object)
+            needed = needed || fileMentions(word, runtimeNames);
+        else if (word.rfind("-l", 0) == 0)
+            needed = needed || libraryMentionsRuntime(joinedValue(argument), folders);
     }
     std::vector<std::string> words;
     if (!needed) return words;
@@ -187,4 +189,4 @@ std::vector<std::string> runtimeLibraries(const Options &options, const Host &ho
     return words;
 }
 
-}  // namespace aecc
+} // namespace aecc

@@ -169,8 +169,10 @@ std::vector<std::string> splitWords(const std::string &text) {
             word += text[++i];
             inWord = true;
         } else if (quote) {
-            if (c == quote) quote = 0;
-            else word += c;
+            if (c == quote)
+                quote = 0;
+            else
+                word += c;
         } else if (c == '"' || c == '\'') {
             quote = c;
             inWord = true;
@@ -210,13 +212,20 @@ bool expand(const std::vector<std::string> &in, std::vector<std::string> &out, u
 void applyOwn(Options &options, const std::string &name, const std::string &value) {
     if (name == "-o") options.output = value;
     // The earlier stop wins, as with gcc: -E before -S before -c.
-    else if (name == "-E") options.mode = Mode::Preprocess;
-    else if (name == "-M" || name == "-MM") options.mode = Mode::Depend;
-    else if (name == "-S" && (options.mode == Mode::Link || options.mode == Mode::Object)) options.mode = Mode::Assembly;
-    else if (name == "-c" && options.mode == Mode::Link) options.mode = Mode::Object;
-    else if (name == "-fsyntax-only" && options.mode != Mode::Preprocess) options.mode = Mode::SyntaxOnly;
-    else if (name == "-MP") options.dependPhony = true;
-    else if (name == "-MF") options.dependFile = value;
+    else if (name == "-E")
+        options.mode = Mode::Preprocess;
+    else if (name == "-M" || name == "-MM")
+        options.mode = Mode::Depend;
+    else if (name == "-S" && (options.mode == Mode::Link || options.mode == Mode::Object))
+        options.mode = Mode::Assembly;
+    else if (name == "-c" && options.mode == Mode::Link)
+        options.mode = Mode::Object;
+    else if (name == "-fsyntax-only" && options.mode != Mode::Preprocess)
+        options.mode = Mode::SyntaxOnly;
+    else if (name == "-MP")
+        options.dependPhony = true;
+    else if (name == "-MF")
+        options.dependFile = value;
     else if (startsWith(name, "-save-temps") || startsWith(name, "--save-temps")) {
         options.saveTemps = true;
         options.saveTempsBesideOutput = endsWith(name, "=obj");
@@ -259,31 +268,53 @@ bool applyOwnWarning(WarningOptions &warnings, const std::string &word) {
 
 void applyDiagnosticOption(Options &options, const std::string &word) {
     WarningOptions &warnings = options.warnings;
-    if (word == "-w") warnings.none = true;
-    else if (word == "-Werror") warnings.allErrors = true;
-    else if (word == "-Wno-error") warnings.allErrors = false;
-    else if (word == "-Wextra" || word == "-W" || startsWith(word, "-Wimplicit-fallthrough")) options.fallthroughWarned = true;
-    else if (word == "-Wfatal-errors") options.errorLimit = 1;
-    else if (startsWith(word, "-fmax-errors=")) options.errorLimit = static_cast<unsigned>(std::strtoul(word.c_str() + 13, nullptr, 10));
-    else if (startsWith(word, "-ferror-limit=")) options.errorLimit = static_cast<unsigned>(std::strtoul(word.c_str() + 14, nullptr, 10));
-    else if (word == "-fdiagnostics-color" || word == "-fdiagnostics-color=always") options.colour = 1;
-    else if (word == "-fno-diagnostics-color" || word == "-fdiagnostics-color=never") options.colour = 0;
-    else if (word == "-fcolor-diagnostics") options.colour = 1; // clang's spellings
-    else if (word == "-fno-color-diagnostics") options.colour = 0;
-    else if (word == "-fdiagnostics-color=auto") options.colour = -1;
+    if (word == "-w")
+        warnings.none = true;
+    else if (word == "-Werror")
+        warnings.allErrors = true;
+    else if (word == "-Wno-error")
+        warnings.allErrors = false;
+    else if (word == "-Wextra" || word == "-W" || startsWith(word, "-Wimplicit-fallthrough"))
+        options.fallthroughWarned = true;
+    else if (word == "-Wfatal-errors")
+        options.errorLimit = 1;
+    else if (startsWith(word, "-fmax-errors="))
+        options.errorLimit = static_cast<unsigned>(std::strtoul(word.c_str() + 13, nullptr, 10));
+    else if (startsWith(word, "-ferror-limit="))
+        options.errorLimit = static_cast<unsigned>(std::strtoul(word.c_str() + 14, nullptr, 10));
+    else if (word == "-fdiagnostics-color" || word == "-fdiagnostics-color=always")
+        options.colour = 1;
+    else if (word == "-fno-diagnostics-color" || word == "-fdiagnostics-color=never")
+        options.colour = 0;
+    else if (word == "-fcolor-diagnostics")
+        options.colour = 1; // clang's spellings
+    else if (word == "-fno-color-diagnostics")
+        options.colour = 0;
+    else if (word == "-fdiagnostics-color=auto")
+        options.colour = -1;
 }
 
 void applyCodeOption(Options &options, const std::string &word, const std::string &value) {
-    if (startsWith(word, "-O")) options.optimize = word != "-O0";
-    else if (word == "-ansi") options.standard = "c90";
-    else if (startsWith(word, "-std=")) options.standard = word.substr(5);
-    else if (startsWith(word, "--std=")) options.standard = word.substr(6);
-    else if (startsWith(word, "--target=")) options.target = word.substr(9);
-    else if (word == "-target") options.target = value;
-    else if (word == "-m32") options.target = "i386-linux-gnu";
-    else if (word == "-mx32") options.target = "x86_64-linux-gnux32";
-    else if (word == "-v") options.verbose = true;
-    else if (word == "-###") options.dryRun = true;
+    if (startsWith(word, "-O"))
+        options.optimize = word != "-O0";
+    else if (word == "-ansi")
+        options.standard = "c90";
+    else if (startsWith(word, "-std="))
+        options.standard = word.substr(5);
+    else if (startsWith(word, "--std="))
+        options.standard = word.substr(6);
+    else if (startsWith(word, "--target="))
+        options.target = word.substr(9);
+    else if (word == "-target")
+        options.target = value;
+    else if (word == "-m32")
+        options.target = "i386-linux-gnu";
+    else if (word == "-mx32")
+        options.target = "x86_64-linux-gnux32";
+    else if (word == "-v")
+        options.verbose = true;
+    else if (word == "-###")
+        options.dryRun = true;
     if (word == "-gsplit-dwarf" || word == "--coverage" || word == "-coverage" || word == "-ftest-coverage" || word == "-fprofile-arcs" ||
         word == "-fstack-usage" || startsWith(word, "-fdump-") || startsWith(word, "-fcallgraph-info") || startsWith(word, "-ftime-trace"))
         options.auxiliaryOutputs = true;
@@ -293,22 +324,26 @@ void applyLinkOption(Options &options, const std::string &word, const std::strin
     if (word == "-nostdlib" || word == "-nodefaultlibs" || word == "-shared" || word == "-r") options.noRuntime = true;
     for (const char *name : {"-rdynamic", "-export-dynamic", "-Wl,-E", "-Wl,--export-dynamic", "-Wl,-export-dynamic"})
         options.exportsSymbols |= word == name;
-    if (word == "-Xlinker" && (value == "-E" || value == "--export-dynamic"))
-        options.exportsSymbols = true;
+    if (word == "-Xlinker" && (value == "-E" || value == "--export-dynamic")) options.exportsSymbols = true;
 }
 
 // Options that only aecc has. They never reach the host compiler.
 bool applyAeccOption(Options &options, const std::string &word) {
-    if (word == "--emit-c") options.mode = Mode::EmitC;
-    else if (startsWith(word, "--cc=")) options.compiler = word.substr(5);
-    else if (word == "--help") options.help = true;
-    else if (word == "--version") options.version = true;
-    else return applyOwnWarning(options.warnings, word);
+    if (word == "--emit-c")
+        options.mode = Mode::EmitC;
+    else if (startsWith(word, "--cc="))
+        options.compiler = word.substr(5);
+    else if (word == "--help")
+        options.help = true;
+    else if (word == "--version")
+        options.version = true;
+    else
+        return applyOwnWarning(options.warnings, word);
     options.hasOwn = true;
     return true;
 }
 
-}  // namespace
+} // namespace
 
 bool Options::hasAesop() const {
     return std::any_of(arguments.begin(), arguments.end(), [](const Argument &a) { return a.isInput && a.language != Language::Other; });
@@ -368,4 +403,4 @@ bool parseCommandLine(int argc, char **argv, Options &options) {
     return true;
 }
 
-}  // namespace aecc
+} // namespace aecc

@@ -27,8 +27,8 @@ namespace {
 const int fatalSignals[] = {SIGHUP, SIGINT, SIGTERM, SIGPIPE};
 volatile std::sig_atomic_t caught = 0;
 volatile pid_t child = 0;
-std::string folder;      // for temporary files; empty until needed
-std::string unfinished;  // a file that is being written under a temporary name
+std::string folder;     // for temporary files; empty until needed
+std::string unfinished; // a file that is being written under a temporary name
 
 void onSignal(int signal) {
     int saved = errno;
@@ -50,7 +50,7 @@ void setHandlers(void (*handler)(int)) {
 
 // While it lives no signal is delivered, so that none gets lost between starting a child and knowing its number.
 class SignalsBlocked {
-public:
+  public:
     SignalsBlocked() {
         sigset_t set;
         sigemptyset(&set);
@@ -70,7 +70,8 @@ std::vector<char *> wordsOf(const std::vector<std::string> &command) {
 
 int waitFor(pid_t pid) {
     int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
     child = 0;
     return status;
 }
@@ -107,7 +108,7 @@ void removeFolder(const std::string &path) {
     rmdir(path.c_str());
 }
 
-}  // namespace
+} // namespace
 
 void complain(const char *kind, const std::string &message) {
     std::fflush(stdout);
@@ -155,8 +156,10 @@ const std::string &temporaryFolder() {
     const char *parent = std::getenv("TMPDIR");
     std::string path = std::string(parent && *parent ? parent : "/tmp") + "/aecc-XXXXXX";
     SignalsBlocked blocked;
-    if (mkdtemp(path.data())) folder = path;
-    else complain("fatal error", "cannot make a temporary folder " + path + ": " + std::strerror(errno));
+    if (mkdtemp(path.data()))
+        folder = path;
+    else
+        complain("fatal error", "cannot make a temporary folder " + path + ": " + std::strerror(errno));
     return folder;
 }
 
@@ -342,4 +345,4 @@ bool fileMentions(const std::string &path, const std::vector<std::string> &words
     return found;
 }
 
-}  // namespace aecc
+} // namespace aecc

@@ -524,17 +524,23 @@ class Assembler {
         return s;
     }
 
-    // Where a body is entered again and left: the restoring and saving halves of its resume points. All of it carries the line of the
-    // function's header, so that a breakpoint on a call has one place, the call.
-    std::string points(const BodyWriter &w, const std::string &frame) {
+    // Where a body is entered again (at its top), and where it is left (behind its statements). Both carry the line of the function's
+    // header, so that a breakpoint on a call has one place, the call.
+    std::string entries(const BodyWriter &w, const std::string &frame) {
         if (w.points.empty()) return soft("    (void)__ae_resumed;");
-        std::string in = soft("    if (__ae_resumed) {") + soft("        switch (" + frame + "->__ae_h.state) {"), out = soft("    if (0) {");
+        std::string s = soft("    if (__ae_resumed) {") + soft("        switch (" + frame + "->__ae_h.state) {");
         for (std::size_t i = 0; i < w.points.size(); i++) {
             std::string number = std::to_string(i + 1);
-            in += soft("        " + (i + 1 == w.points.size() ? "default" : "case " + number) + ": " + w.points[i].restore + "goto __ae_" + number + ";");
-            out += soft("    __ae_wait" + number + ": " + w.points[i].save);
+            s += soft("        " + (i + 1 == w.points.size() ? "default" : "case " + number) + ": " + w.points[i].restore + "goto __ae_" +
+                      number + ";");
         }
-        return in + soft("        }") + soft("    }") + out + soft("    }");
+        return s + soft("        }") + soft("    }");
+    }
+    std::string exits(const BodyWriter &w) {
+        if (w.points.empty()) return "";
+        std::string s = soft("    if (0) {");
+        for (std::size_t i = 0; i < w.points.size(); i++) s += soft("    __ae_wait" + std::to_string(i + 1) + ": " + w.points[i].save);
+        return s + soft("    }");
     }
     static std::string soft(const std::string &line) { return line + softLine; }
 
@@ -562,7 +568,8 @@ class Assembler {
     std::string begin(const Context &c) {
         std::string s, frame = fn.frame(c);
         auto set = [&](const std::string &to, const std::string &from, QualType type) {
-            s += "    " + (assignable(type) ? to + " = " + from : "__ae_copy(&" + to + ", &" + from + ", sizeof " + to + ")") + std::string(";") + softLine;
+            s += "    " + (assignable(type) ? to + " = " + from : "__ae_copy(&" + to + ", &" + from + ", sizeof " + to + ")") +
+                 std::string(";") + softLine;
         };
         for (Variable *v : c.copies)
             if (!v->addressed) set(v->name, "__ae_m->" + v->name, v->type());
@@ -575,7 +582,8 @@ class Assembler {
             if (v->sized && v->place == Place::Frame) {
                 fn.sizesSeenFrom(c);
                 for (auto *size : evaluatedSizes(unit.context(), p->getType()))
-                    s += "    " + fn.types.sizeOf(size) + " = (unsigned long)(" + fn.edits.text(unit.range(size->getSizeExpr())) + "); " + softLine;
+                    s += "    " + fn.types.sizeOf(size) + " = (unsigned long)(" + fn.edits.text(unit.range(size->getSizeExpr())) + "); " +
+                         softLine;
                 s += "    __ae_fr->" + v->name + " = (void *)" + v->name + std::string(";") + softLine;
             } else if (v->place == Place::Frame) {
                 set(fn.access(c, *v), p->getNameAsString(), v->type());
@@ -606,8 +614,9 @@ class Assembler {
     std::string function(const Context &c) {
         std::size_t where = c.isBranch() ? unit.range(c.statement).begin : at;
         bool resumes = c.isBranch() || FunctionWriter::hasFrame(c);
-        return mark(where) + bodyHead(c) + softLine + "{" + softLine + locals(c) + (resumes ? points(body(c), fn.frame(c)) : "") + begin(c) + mark(where) +
-               body(c).text + end(c) + "}\n";
+        std::string head = mark(where) + bodyHead(c) + softLine + "{" + softLine + locals(c);
+        if (resumes) head += entries(body(c), fn.frame(c));
+        return head + begin(c) + mark(where) + body(c).text + end(c) + mark(where) + softLine + exits(body(c)) + "}\n";
     }
 
     // The C function itself.

@@ -57,8 +57,7 @@ static std::string saved(const std::string &to, const std::string &from, QualTyp
 
 // A resume point. `condition` is true when the branch waits; `result` receives the value of the call. The code that saves and restores
 // stands together at the top of the function, out of the way of the statements.
-void BodyWriter::suspend(const std::string &condition, const VariableSet &liveSet, const std::string &result,
-                         QualType type) {
+void BodyWriter::suspend(const std::string &condition, const VariableSet &liveSet, const std::string &result, QualType type) {
     std::string number = std::to_string(points.size() + 1), frame = fn.frame(context), frameType = fn.frameType(context);
     std::string save, restore;
     if (lazy())

@@ -252,9 +252,9 @@ bool Unit::parse() {
     Collector collector(found);
     bool declaresFloats = text.contains("typedef float _Float32;");
     tooling::FileContentMappings files = {{"/aesop-shim.h", declaresFloats ? shim : std::string(shim) + floatNames}};
-    ast = tooling::buildASTFromCodeWithArgs(request.text, arguments, request.name.empty() || request.name == "-" ? "input.c" : request.name, "aecc",
-                                            std::make_shared<PCHContainerOperations>(), tooling::getClangStripDependencyFileAdjuster(),
-                                            files, &collector);
+    ast = tooling::buildASTFromCodeWithArgs(request.text, arguments, request.name.empty() || request.name == "-" ? "input.c" : request.name,
+                                            "aecc", std::make_shared<PCHContainerOperations>(),
+                                            tooling::getClangStripDependencyFileAdjuster(), files, &collector);
     if (!ast) {
         error(0, "the text could not be parsed");
         return false;

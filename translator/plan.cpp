@@ -21,7 +21,7 @@ struct Plan::Walker {
     Pwait *pwait = nullptr;            // innermost around, in the whole function
     const Stmt *block = nullptr;       // innermost scope for declarations
     std::vector<const Stmt *> scopes;  // statements with scopes and blocks around, outside in
-    bool scoped = false;                 // a pshield or pdeadline stands in the function
+    bool scoped = false;               // a pshield or pdeadline stands in the function
     std::vector<std::size_t> switches; // where in `scopes` the inside of each switch around begins
     std::vector<std::pair<Variable *, Context *>> uses;
     std::vector<std::pair<const CompoundLiteralExpr *, const Stmt *>> addressedLiterals;

@@ -75,7 +75,7 @@ bool hasFallThrough(const std::string &text) {
     return false;
 }
 
-}  // namespace
+} // namespace
 
 std::vector<std::string> languageOptions(const Host &host) {
     return {"-D__AESOP__=1", "-I", host.includes, "-include", contractHeader(host)};
@@ -206,4 +206,4 @@ bool saysFallThrough(const std::string &text) {
     return false;
 }
 
-}  // namespace aecc
+} // namespace aecc

@@ -5,7 +5,7 @@
 namespace aecc {
 
 struct Preprocessed {
-    int status = 0;           // the host compiler's exit status; it has reported what was wrong
+    int status = 0; // the host compiler's exit status; it has reported what was wrong
     std::string text;
     std::string dependencies; // the rule for make, when the options ask for one
 };
@@ -33,4 +33,4 @@ struct Marker {
 // Reads the line of the text that begins at `begin`. Returns false if it is no marker.
 bool readMarker(const std::string &text, std::size_t begin, Marker &marker);
 
-}  // namespace aecc
+} // namespace aecc

@@ -19,14 +19,14 @@ struct Diagnostic {
 };
 
 struct Request {
-    std::string name;                          // main source file as the user named it
-    std::string text;                          // as `cc -E -include aesop/abi.h` printed it, line markers included
-    std::string target;                        // the host compiler's triple, e.g. "x86_64-linux-gnu"
-    std::string standard;                      // value of -std=, "gnu17" if the user gave none
-    bool optimize = false;                     // -O1 or more: emit the forced inlining that makes a call cost a C call
-    bool nativeAttributes = true;              // the host compiler knows __attribute__((always_inline)) (gcc, clang); tcc does not
-    bool hostIsGcc = false;                    // the host compiler is gcc itself and knows its attributes (noipa)
-    bool readable = false;        // for people (--emit-c): generated code on lines of its own. Otherwise every line and column is the user's
+    std::string name;             // main source file as the user named it
+    std::string text;             // as `cc -E -include aesop/abi.h` printed it, line markers included
+    std::string target;           // the host compiler's triple, e.g. "x86_64-linux-gnu"
+    std::string standard;         // value of -std=, "gnu17" if the user gave none
+    bool optimize = false;        // -O1 or more: emit the forced inlining that makes a call cost a C call
+    bool nativeAttributes = true; // the host compiler knows __attribute__((always_inline)) (gcc, clang); tcc does not
+    bool hostIsGcc = false;       // the host compiler is gcc itself and knows its attributes (noipa)
+    bool readable = false; // for people (--emit-c): generated code on lines of its own. Otherwise every line and column is the user's
     std::vector<std::string> disabledWarnings; // from -Wno-aesop-...
     unsigned frameWarning = 0;                 // bytes; warn about larger frames; 0: the default
 };
