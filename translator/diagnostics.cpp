@@ -408,4 +408,25 @@ unsigned showDiagnostics(const std::string &text, const std::vector<Diagnostic> 
     return errors;
 }
 
+void showMessages(const std::string &messages, std::FILE *out) {
+    for (std::size_t at = 0; at < messages.size();) {
+        std::size_t end = std::min(messages.find('\n', at), messages.size());
+        std::string line = messages.substr(at, end - at);
+        at = end + 1;
+        std::fprintf(out, "%s\n", line.c_str());
+        std::size_t kind = std::min({line.find(": warning: "), line.find(": error: "), line.find(": note: ")});
+        if (kind == std::string::npos) continue;
+        std::size_t column = line.rfind(':', kind - 1), number = column == 0 ? column : line.rfind(':', column - 1);
+        if (column == std::string::npos || number == std::string::npos) continue;
+        Location location;
+        location.file = line.substr(0, number);
+        location.line = static_cast<unsigned>(std::strtoul(line.c_str() + number + 1, nullptr, 10));
+        location.column = static_cast<unsigned>(std::strtoul(line.c_str() + column + 1, nullptr, 10));
+        if (location.line == 0 || location.column == 0) continue;
+        location.sourceLine = sourceLines(location.file, location.line, location.line + 1);
+        while (!location.sourceLine.empty() && location.sourceLine.back() == '\n') location.sourceLine.pop_back();
+        if (location.column <= location.sourceLine.size()) showLine(location, Style(), "", out);
+    }
+}
+
 } // namespace aecc

@@ -23,4 +23,7 @@ Location locate(const std::string &text, std::size_t offset);
 // Applies the warning options, then prints what remains to `out`. Returns the number of errors.
 unsigned showDiagnostics(const std::string &text, const std::vector<Diagnostic> &diagnostics, const Options &options, std::FILE *out);
 
+// Prints messages of a host compiler, which name the user's places, and shows the line behind each.
+void showMessages(const std::string &messages, std::FILE *out);
+
 } // namespace aecc

@@ -91,6 +91,7 @@ struct Run {
     int input = -1;                // becomes the standard input
     std::string *output = nullptr; // collects the standard output
     bool quiet = false;            // drop the standard error
+    int errors = -1;               // becomes the standard error
 };
 // Returns the exit status; says so and returns 1 when the program could not be started or was killed.
 int run(const Run &what);

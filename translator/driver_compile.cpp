@@ -173,7 +173,7 @@ int compileText(const Options &options, const Host &host, const std::string &sou
     if (host.kind == HostKind::Clang) {
         // It would expand `linux` and the like once more; gcc does not look for macros in preprocessed text.
         command.insert(command.end(), {"-undef", "-Qunused-arguments", "-Wno-unknown-warning-option", "-Wno-gnu-line-marker"});
-        // It would show the text that it compiles, not the user's file.
+        // It would show lines of the text that it compiles; showMessages() shows the user's.
         command.push_back("-fno-caret-diagnostics");
         // gcc takes the compilation unit's name from the first marker, clang has to be told.
         if (source != "-") command.insert(command.end(), {"-Xclang", "-main-file-name", "-Xclang", source});
@@ -197,7 +197,12 @@ int compileText(const Options &options, const Host &host, const std::string &sou
     command.push_back(named.empty() ? "-" : named);
     if (options.verbose) complain("running", joined(command));
     MemoryFile file(named.empty() ? text : std::string());
-    return run({command, named.empty() ? file.descriptor() : -1});
+    int input = named.empty() ? file.descriptor() : -1;
+    if (host.kind != HostKind::Clang) return run({command, input});
+    MemoryFile messages;
+    int status = run({command, input, nullptr, false, messages.descriptor()});
+    showMessages(messages.read(), stderr);
+    return status;
 }
 
 std::string dependName(const Options &options, const std::string &source) {

@@ -175,6 +175,7 @@ int run(const Run &what) {
     posix_spawn_file_actions_init(&files);
     if (what.input >= 0) posix_spawn_file_actions_adddup2(&files, what.input, 0);
     if (what.output) posix_spawn_file_actions_adddup2(&files, ends[1], 1);
+    if (what.errors >= 0) posix_spawn_file_actions_adddup2(&files, what.errors, 2);
     if (what.quiet) posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);

@@ -33,8 +33,8 @@ static void t_cancel_timer(void) {
 }
 
 static void t_first_cause(void) { /* cancelled first, time up later, and the other way round: what came first counts */
-    struct node *late = DEADLINE(20, SEQ(SHIELD(timer(40)), timer(60000))), *early = DEADLINE(5, SEQ(SHIELD(timer(40)), timer(60000)));
-    run(SEQ(PAR(late, then_cancel(timer(5))), PAR(early, then_cancel(timer(20)))));
+    struct node *late = DEADLINE(200, SEQ(SHIELD(timer(400)), timer(60000))), *early = DEADLINE(5, SEQ(SHIELD(timer(400)), timer(60000)));
+    run(SEQ(PAR(late, then_cancel(timer(5))), PAR(early, then_cancel(timer(200)))));
     SAME(late->result, -ECANCELED);
     SAME(early->result, -ETIMEDOUT);
     struct node *done = DEADLINE(5, SHIELD(timer(20))); /* time was up, but nothing was lost by it */

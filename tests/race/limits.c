@@ -199,7 +199,7 @@ static void t_stats(void) {
     SAME(aesop_configure(&(struct aesop_config){.pool = -1}), -EINVAL);
     SAME(aesop_configure(&(struct aesop_config){.engine = engine, .queue = "fifo", .pool = 2}), 0);
     struct node *r = RECV(fd[0], buf[0], 1);
-    run(SEQ(LONELY(timer(20), timer(20)), PAR(DEADLINE(15, r), timer(10), SEQ(timer(3), c(look, NULL)))));
+    run(SEQ(LONELY(timer(200), timer(200)), PAR(DEADLINE(150, r), timer(100), SEQ(timer(3), c(look, NULL)))));
     SAME(strcmp(stats.engine, engine), 0);
     SAME(strcmp(stats.queue, getenv("AESOP_QUEUE") ? getenv("AESOP_QUEUE") : "fifo"), 0); /* who runs it has the last word */
     SAME(stats.branches, 6);
