@@ -162,13 +162,10 @@ def breakpoints(cc):
 def breakpoints_optimized(cc):
     """With -O2 a breakpoint may have several places (a function is there twice: entered, and resumed), but each stop is in its line."""
     gdb = session(cc, "steps", "-O2")
-    for name in ("branch-after", "main-after", "late-else-after", "main-print"):
+    for name in ("branch-after", "main-print"):
         gdb.do(f"break steps.ae:{{{name}}}", says="Breakpoint")
-    for number, name in enumerate(["branch-after", "branch-after", "main-after"]):
+    for number, name in enumerate(["branch-after", "branch-after", "main-print"]):
         gdb.do("continue" if number else "run", at=name)
-    gdb.do("delete 1-2")
-    gdb.do("tbreak steps.ae:{main-print}")
-    gdb.do("continue", at="late-else-after")
     gdb.run()
 
 
@@ -180,9 +177,7 @@ def stepping(cc):
     gdb.do("break steps.ae:{main-first}")
     gdb.do("run", at="main-first")
     gdb.do("next", at="main-quick")
-    gdb.do("step", at="quick", where="quick")
-    gdb.do("step", at="quick", where="quick__body")
-    gdb.do("next", at="quick-y")
+    gdb.do("step", at="quick-y", where="quick")
     gdb.do("next", at="quick-call")
     gdb.do("step", at="plain", where="plain")
     gdb.do("next", at="plain-end")
@@ -191,6 +186,9 @@ def stepping(cc):
     gdb.do("tbreak steps.ae:{main-slow}")
     gdb.do("continue", at="main-slow")
     gdb.do("print total", says="= 8")
+    gdb.do("step", at="slow", where="slow") # a function that may wait is entered in two steps
+    gdb.do("step", at="slow", where="slow__body")
+    gdb.do("step", at="slow-before", where="slow__body")
     gdb.run()
     gdb = session(cc, "steps")
     gdb.do("break steps.ae:{main-quick}")
@@ -199,7 +197,7 @@ def stepping(cc):
     gdb.run()
     gdb = session(cc, "steps")
     gdb.do("break quick")
-    gdb.do("run", at="quick", where="quick")
+    gdb.do("run", at="quick-y", where="quick")
     gdb.do("finish", at="main-quick", says="Value returned is $1 = 8")
     gdb.run()
 
@@ -230,7 +228,7 @@ def stepping_over_waits(cc):
     gdb.do("tbreak steps.ae:{late-else-after}")
     gdb.do("continue", at="late-else-after")
     gdb.do("next", at="late-end")
-    gdb.do("print result", says="= -2")
+    gdb.do("print result", says="= 2")
     gdb.run()
     for command in ("next", "step"):  # where a call suspends, both leave the function by its first line
         gdb = session(cc, "steps")
@@ -240,6 +238,69 @@ def stepping_over_waits(cc):
         gdb.do("run", at="slow-wait")
         gdb.do(command, at="slow")
         gdb.run()
+
+
+@test
+def tool_next(cc):
+    """`aesop next` walks through main as next walks through C, waits or not, and into the caller at a function's end."""
+    gdb = session(cc, "steps", tool=True)
+    gdb.do("break steps.ae:{main-first}")
+    gdb.do("run", at="main-first")
+    for name in ("main-quick", "main-slow", "main-count", "main-sum"):
+        gdb.do("aesop next", at=name)
+    gdb.do("tbreak steps.ae:{main-after}")
+    gdb.do("continue", at="main-after")
+    for name in ("main-late", "main-print", "main-end"):
+        gdb.do("aesop next", at=name)
+    gdb.run()
+    gdb = session(cc, "steps", tool=True)
+    gdb.do("break steps.ae:{branch-own}")
+    gdb.do("run", at="branch-own")
+    gdb.do("delete")
+    gdb.do("aesop next", at="branch-wait")
+    gdb.do("aesop next", at="branch-after")
+    gdb.do("print own", says="= 13")
+    gdb.run()
+    gdb = session(cc, "steps", tool=True)
+    gdb.do("tbreak steps.ae:{slow-wait}")
+    gdb.do("run", at="slow-wait")
+    gdb.do("aesop next", at="slow-after")
+    gdb.do("aesop next", at="slow-end")
+    gdb.do("aesop next", at="main-count", where="main__body")
+    gdb.run()
+    gdb = session(cc, "steps", tool=True)
+    gdb.do("tbreak steps.ae:{late-deadline}")
+    gdb.do("run", at="late-deadline")
+    gdb.do("aesop next", at="late-else")
+    gdb.do("aesop next", at="late-else-wait")
+    gdb.do("aesop next", at="late-else-after")
+    gdb.do("aesop next", at="late-end")
+    gdb.run()
+
+
+@test
+def tool_backtrace(cc):
+    """`aesop backtrace` and `aesop branches` show who waits for whom."""
+    gdb = session(cc, "steps", tool=True)
+    line = gdb.lines
+    gdb.do("aesop backtrace", says=[])  # before the program runs: an error, not a crash
+    gdb.do("tbreak steps.ae:{slow-after}")
+    gdb.do("run", at="slow-after")
+    gdb.do("aesop backtrace", says=[f"slow at steps.ae:{line['slow-after']}\n", f"main at steps.ae:{line['main-slow']}\n"], lacks="#2")
+    gdb.do("tbreak steps.ae:{branch-after}")
+    gdb.do("continue", at="branch-after")
+    gdb.do("aesop backtrace", says=f"#0  pbranch 1 in main at steps.ae:{line['branch-after']}\n#1  main at steps.ae:", lacks="#2")
+    waits = line["slow" if "clang" in cc else "slow-wait"]  # clang leaves this label out
+    gdb.do("aesop branches", says=["main at steps.ae:", "    (running)\n",
+                                   f"    slow at steps.ae:{waits} < pbranch 1 in main at steps.ae:{line['branch-wait']}\n"])
+    gdb.run()
+    gdb = session(cc, "steps", tool=True)
+    gdb.do("break slow if ms == 2")
+    gdb.do("run", at="slow")
+    chain = "".join(f"#{number}  {name} at steps.ae:{line[at]}\n" for number, (name, at) in
+                    enumerate([("slow", "slow"), ("pbranch 1 in main", "branch-wait"), ("main", "main-branch")]))
+    gdb.do("aesop backtrace", says=chain, lacks="#3")
+    gdb.run()
 
 
 @test
@@ -356,9 +417,10 @@ WARNING = re.compile(r"^(\S+?):(\d+):(\d+): (?:warning|error): .*?(\[-W[^]]*\])?
 
 
 def warned(cc, columns):
-    """The warnings of the same file as Aesop and as C."""
+    """The warnings of the same file as Aesop and as C; both are preprocessed first, which costs gcc places inside of format strings."""
     folder = copied("warnings", "warnings.ae", "plain")
-    done = suite.run([cc, *WARN, "-c", "-o", "/dev/null", "-Iplain", "-x", "c", "warnings.ae"], cwd=folder, env=suite.environment(), seconds=60)
+    suite.run([cc, "-E", "-Iplain", "-x", "c", "warnings.ae", "-o", "warnings.i"], cwd=folder, seconds=60)
+    done = suite.run([cc, *WARN, "-c", "-o", "/dev/null", "warnings.i"], cwd=folder, env=suite.environment(), seconds=60)
     found = []
     for text in (done.err, build(folder, cc, *WARN, "-c", "-o", "/dev/null", "warnings.ae")):
         found.append(sorted((match[1], int(match[2]), int(match[3]) if columns else 0, match[4]) for match in WARNING.finditer(text)))
@@ -390,7 +452,7 @@ def warnings_show_source(cc):
     rows = (folder / "warnings.ae").read_text().splitlines()
     shown = re.findall(r"^ +(\d+) \| (.*)$", text, re.M)
     wrong = [f"{number}: {row}" for number, row in shown if row.rstrip() != rows[int(number) - 1].rstrip()]
-    if not shown or wrong:
+    if "gcc" in cc and not shown or wrong:  # clang shows the text that it compiles; without it, it shows none
         raise Failed(f"{len(wrong)} of {len(shown)} lines shown are not in warnings.ae", "\n".join(wrong))
 
 

@@ -17,17 +17,18 @@ sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 BUILD = Path(os.environ.get("AESOP_BUILD", ROOT / "build")).resolve()
-SUITES = ("golden", "run", "docs", "cli", "race", "fault", "fuzz")
+SUITES = ("golden", "run", "docs", "debug", "cli", "race", "fault", "fuzz")
 ABOUT = {
     "golden": "each rule of the language: output of programs, text and place of diagnostics",
     "run": "whole programs: the paper's listing and what they measure about themselves",
     "docs": "every example in docs/ compiles, and runs if it has a main",
+    "debug": "gdb, warnings, sanitizers and coverage name the lines of the .ae file",
     "cli": "aecc's command line",
     "race": "the runtime's own tests",
     "fault": "programs under failing calls, dying clients, signals",
     "fuzz": "random programs print the same in Aesop as in plain C",
 }
-LIMIT = {"golden": 3600, "run": 1200, "docs": 900, "cli": 900, "race": 1200, "fault": 1200, "fuzz": 3600}  # seconds for one suite program
+LIMIT = {"golden": 3600, "run": 1200, "docs": 900, "debug": 900, "cli": 900, "race": 1200, "fault": 1200, "fuzz": 3600}  # seconds for one suite program
 
 results = {"ok": 0, "FAIL": 0, "skip": 0}
 failures = []
@@ -133,7 +134,7 @@ def suite_programs(suite, options, names):
     flags = (["--quick"] if options.quick else []) + (["--long"] if options.long else []) + ["--jobs", str(options.jobs)]
     if suite in ("golden", "run"):
         return [[sys.executable, str(HERE / "golden.py"), "--folder", suite] + flags + names]
-    if suite in ("docs", "fuzz"):
+    if suite in ("docs", "debug", "fuzz"):
         return [[sys.executable, str(HERE / f"{suite}.py")] + flags + names]
     folder = HERE / suite
     found = [[str(folder / "run")]] if os.access(folder / "run", os.X_OK) else \
@@ -154,7 +155,7 @@ def run_suite(suite, options, names):
     else:
         programs = suite_programs(suite, options, names)
     for command in programs:
-        read(suite, command, env, whole=not (names and suite in ("golden", "run", "docs", "fuzz")))
+        read(suite, command, env, whole=not (names and suite in ("golden", "run", "docs", "debug", "fuzz")))
 
 
 def interrupted(number, _frame):
