@@ -279,12 +279,16 @@ class Mover : public RecursiveASTVisitor<Mover> {
     bool free(const std::string &name, DeclarationName spelled) {
         return (spelled.isEmpty() || unit.context().getTranslationUnitDecl()->lookup(spelled).empty()) && taken.insert(name).second;
     }
+    std::string unused(const std::string &base) {
+        std::string fresh = fn.name + "__" + base;
+        for (int i = 2; !taken.insert(fresh).second; i++) fresh = fn.name + "__" + base + std::to_string(i);
+        return fresh;
+    }
     void rename(const NamedDecl *d) {
         if (names.count(d)) return;
         std::string base = d->getNameAsString();
         if (!base.empty() && free(base, d->getDeclName())) return;
-        std::string fresh = fn.name + "__" + (base.empty() ? "type" : base);
-        for (int i = 2; !taken.insert(fresh).second; i++) fresh = fn.name + "__" + (base.empty() ? "type" : base) + std::to_string(i);
+        std::string fresh = unused(base.empty() ? "type" : base);
         names[d] = fresh;
         if (auto *tag = dyn_cast<TagDecl>(d); tag && base.empty()) { // `struct {` becomes `struct f__type {`
             std::size_t brace = unit.begin(tag->getBraceRange().getBegin());
@@ -347,10 +351,9 @@ class Assembler {
         }
         fn.sizesSeenFrom(*plan.root());
         std::string moved = mover.text();
-        for (auto &c : plan.contexts) {
-            bodies.push_back(std::make_unique<BodyWriter>(fn, *c));
-            bodies.back()->write();
-        }
+        for (auto &c : plan.contexts) bodies.push_back(std::make_unique<BodyWriter>(fn, *c));
+        // Branches first: what is around one may replace the text that it stands in.
+        for (auto it = bodies.rbegin(); it != bodies.rend(); ++it) (*it)->write();
         Range declarator = {unit.begin(plan.function->getBeginLoc()), unit.begin(plan.function->getBody()->getBeginLoc())};
         std::string head = fn.edits.text(declarator);
         head.erase(0, skipSpace(head, 0));

@@ -54,6 +54,22 @@ struct Plan::Walker {
         return false;
     }
 
+    // Statements that cannot be copied as they stand: a statement expression that holds one is rebuilt as if it waited.
+    static bool needsRebuilding(const Stmt *s) {
+        if (statementKeyword(s) != Keyword::None) return true;
+        if (isa<ReturnStmt>(s) || isa<GotoStmt>(s) || isa<IndirectGotoStmt>(s) || isa<LabelStmt>(s) || isa<BreakStmt>(s) ||
+            isa<ContinueStmt>(s))
+            return true;
+        if (auto *d = dyn_cast<DeclStmt>(s))
+            for (const Decl *decl : d->decls()) {
+                auto *v = dyn_cast<VarDecl>(decl);
+                if (v ? v->isStaticLocal() || v->hasExternalStorage() : !isa<StaticAssertDecl>(decl)) return true;
+            }
+        for (const Stmt *child : s->children())
+            if (child && needsRebuilding(child)) return true;
+        return false;
+    }
+
     void suspension(std::size_t offset) { context->suspensions.push_back(offset); }
 
     // The object whose storage an lvalue lies in, if that is a local variable or a compound literal.
@@ -262,6 +278,7 @@ struct Plan::Walker {
         if (auto *list = dyn_cast<InitListExpr>(s))
             if (auto *syntactic = list->getSyntacticForm()) return walkAll(syntactic);
         bool any = walkAll(s);
+        if (auto *e = dyn_cast<StmtExpr>(s); e && !any) any = needsRebuilding(e);
         if (auto *call = dyn_cast<CallExpr>(s); call && isAesopCall(call) && !isNowait(call)) {
             suspension(unit.range(call).begin);
             any = true;
