@@ -435,7 +435,9 @@ void Plan::placeOne(Variable &v) {
     for (auto &[decl, label] : labels) // a jump back may come before the declaration while the object lives
         if (label.context == v.owner && std::find(label.scopes.begin(), label.scopes.end(), v.block) != label.scopes.end())
             from = around.begin;
-    if (!suspendsWithin(v.owner, from, around.end) && !(v.sized && !sizedTypedefs.empty())) return;
+    // tcc restores the stack at the end of a block with such an array from a slot that a jump past the block's beginning leaves unset.
+    bool tcc = !unit.request.nativeAttributes && !v.owner->suspensions.empty();
+    if (!suspendsWithin(v.owner, from, around.end) && !(v.sized && (tcc || !sizedTypedefs.empty()))) return;
     v.place = v.addressed || v.sized ? Place::Frame : Place::Register;
     keepSizes(v);
 }
