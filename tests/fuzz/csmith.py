@@ -6,6 +6,7 @@ become pwaits, branches of their own, shields and deadlines that are never due. 
 plain C program: what is not C is a macro that plain C defines away.
 """
 import functools
+import os
 import random
 import re
 import shutil
@@ -31,7 +32,8 @@ HEAD = """#ifdef __AESOP__
 
 def include_folder():
     """Where csmith.h is, or None."""
-    return next((folder for folder in ("/usr/include/csmith", "/usr/local/include/csmith") if shutil.os.path.exists(folder + "/csmith.h")), None)
+    folders = ("/usr/include/csmith", "/usr/local/include/csmith")
+    return next((folder for folder in folders if os.path.exists(folder + "/csmith.h")), None)
 
 
 def missing():
