@@ -15,6 +15,14 @@ void Edits::replace(std::size_t begin, std::size_t end, std::string with) {
     edits[begin] = {end, std::move(with)};
 }
 
+// Only compilers mind columns.
+std::string Edits::columnMark(std::size_t offset) const {
+    bool wanted = !unit.request.readable && unit.request.nativeAttributes;
+    return wanted ? columnBegin + std::to_string(offset) + markEnd : "";
+}
+
+std::string Edits::moved(Range range) const { return columnMark(range.begin) + text(range); }
+
 std::string Edits::text(std::size_t begin, std::size_t end) const {
     std::string out;
     std::size_t at = begin;
@@ -23,8 +31,7 @@ std::string Edits::text(std::size_t begin, std::size_t end) const {
         out += unit.text.slice(at, it->first);
         out += it->second.with;
         at = it->second.end;
-        // What follows has another column now; only compilers mind.
-        if (!unit.request.readable && unit.request.nativeAttributes && at < end) out += columnBegin + std::to_string(at) + markEnd;
+        if (at < end) out += columnMark(at); // what follows has another column now
     }
     if (at < end) out += unit.text.slice(at, end);
     return out;

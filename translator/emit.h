@@ -23,6 +23,8 @@ class Edits {
     std::string text(std::size_t begin, std::size_t end) const;
     std::string text(Range range) const { return text(range.begin, range.end); }
     bool empty() const { return edits.empty(); }
+    // The same for a piece that is going to stand elsewhere: it carries its column along.
+    std::string moved(Range range) const;
     // The whole unit, marks turned into line directives.
     std::string serialize() const;
 
@@ -31,6 +33,7 @@ class Edits {
         std::size_t end;
         std::string with;
     };
+    std::string columnMark(std::size_t offset) const;
     const Unit &unit;
     std::map<std::size_t, Edit> edits;
 };

@@ -101,7 +101,7 @@ class BodyWriter {
     bool isFunction() const { return !context.isBranch(); }
     bool lazy() const { return isFunction() && !context.eager; }
     bool waits(const clang::Stmt *s) const { return s && plan.waits.count(s); }
-    std::string copy(const clang::Stmt *s) const { return edits.text(unit.range(s)); }
+    std::string copy(const clang::Stmt *s) const { return edits.moved(unit.range(s)); }
     void line(const clang::Stmt *s) { text += mark(unit.range(s).begin); }
 
     // statements

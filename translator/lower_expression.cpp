@@ -155,7 +155,7 @@ void BodyWriter::hoistCall(const CallExpr *call, bool valueNeeded) {
     bool value = valueNeeded && !type->isVoidType();
     Range whole = unit.range(call);
     argumentBlock(call);
-    std::string callText = edits.text(whole), result;
+    std::string callText = edits.moved(whole), result;
     active.resize(outer); // temporaries of the arguments are used up by the call
     if (value) result = temporary(type, whole.begin);
     if (value)
