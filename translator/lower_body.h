@@ -111,7 +111,7 @@ class BodyWriter {
     void copyStatement(const clang::Stmt *s);
     void compound(const clang::CompoundStmt *s, bool opensBox = true);
     void declaration(const clang::DeclStmt *s);
-    void declare(const clang::VarDecl *d);
+    void declare(const clang::VarDecl *d, const clang::DeclStmt *alone);
     std::string initialize(const Variable &v);
     void ifStatement(const clang::IfStmt *s);
     void whileStatement(const clang::WhileStmt *s);

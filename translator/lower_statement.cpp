@@ -245,7 +245,8 @@ std::string BodyWriter::initialize(const Variable &v) {
     return to + " = " + value + "; ";
 }
 
-void BodyWriter::declare(const VarDecl *d) {
+// alone: the statement, if it declares nothing else.
+void BodyWriter::declare(const VarDecl *d, const DeclStmt *alone) {
     Variable *v = plan.variable(d);
     if (!v || v->place == Place::Moved) return;
     std::size_t outer = active.size(), at = unit.begin(d->getLocation());
@@ -257,7 +258,10 @@ void BodyWriter::declare(const VarDecl *d) {
                     fn.declareType(d->getType(), "", at) + ")); ";
     }
     if (d->getInit()) hoist(d->getInit());
-    if (v->place == Place::Stay) {
+    if (v->place == Place::Stay && alone && d->getInit()) {
+        // As the user wrote it, up to the value.
+        text += edits.moved({unit.begin(alone->getBeginLoc()), unit.range(d->getInit()).begin}) + copy(d->getInit()) + "; ";
+    } else if (v->place == Place::Stay) {
         if (isVariablyModified(d->getType())) {
             unit.error(at, "a variable-length array has to stand in a declaration of its own here; split the declaration");
             return;
@@ -301,7 +305,7 @@ void BodyWriter::declaration(const DeclStmt *s) {
             evaluateSizes(alias->getUnderlyingType());
         }
         if (auto *v = dyn_cast<VarDecl>(d))
-            declare(v);
+            declare(v, s->isSingleDecl() ? s : nullptr);
         else if (isa<StaticAssertDecl>(d))
             copyStatement(s);
     }
