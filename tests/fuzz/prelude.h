@@ -89,3 +89,17 @@ aesop void tally(unsigned long x) {
     (void)aesop_timer(0);
     G[1] += x;
 }
+aesop unsigned long wt(unsigned long x) {
+    (void)aesop_timer(1 + (int)(x % 3));
+    return x;
+}
+aesop void put_int(int *to, unsigned long x) {
+    *to ^= 1;
+    *to = (int)w(x);
+    (void)aesop_timer(0);
+}
+aesop void put_s2(struct S2 *to, struct S2 s) {
+    (void)aesop_timer(0);
+    *to = s;
+    to->c[w(1)]++;
+}

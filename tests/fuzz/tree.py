@@ -247,11 +247,13 @@ class Function(Values):
             return self.add()
         lonely, me, known = pwait == "lonely", self.branch(), len(self.vars)
         if self.chance(0.15) and not inside:
-            n = self.new("")
-            region = "(struct region){0, 0}" if lonely else f"inside{pwait.number}"
-            self.two(self.rng.choice(("pbranch", "pbranch pwait")), f"{{ struct region outside{n} = region; region = {region};")
-            self.both(f"G[{self.rng.randrange(SUMS)}] += {self.leaf(False)};" if self.chance(0.3) else f"tally({self.number(depth=1)});")
-            self.two("", f"region = outside{n}; }}")
+            def single(scope):
+                n, region = scope.number, "(struct region){0, 0}" if lonely else f"inside{pwait.number}"
+                self.two(self.rng.choice(("pbranch", "pbranch pwait")), f"{{ struct region outside{n} = region; region = {region};")
+                sum_at = f"G[{self.rng.randrange(SUMS)}]"
+                self.both(f"{sum_at} += {self.leaf(False)};" if self.chance(0.3) else f"tally({self.number(depth=1)});")
+                self.two("", f"region = outside{n}; }}")
+            self.scoped("lonely" if lonely else "branch", single, None if lonely else pwait)
             return None
         lent = []
         for var in self.vars:
@@ -428,7 +430,7 @@ class Function(Values):
         if self.result in REALS:
             return f"({spelling(self.result)})({inner} & 255)"
         if self.result in STRUCTS:
-            return {"s1": f"mk1({inner})", "s2": f"mk2({inner})", "bits": f"(struct Bits){{.a = {inner} & 31}}"}[self.result]
+            return {"s1": f"mk1({inner})", "s2": f"mk2({inner})", "bits": f"(struct Bits){{.a = {inner} & 31, .b = 0, .c = 0}}"}[self.result]
         return f"({spelling(self.result)})({inner})"
 
 

@@ -163,6 +163,8 @@ class Values:
             return self.sequenced(a)
         if waits and self.chance(0.5):
             kind = self.rng.randrange(15)
+            if kind == 0 and self.chance(0.2) and not self.open_since(0, "loop", "goto-loop"):
+                return f"wt({a()})"
             if kind < 7:
                 return f"{self.rng.choice(('w', 'w', 'w0', 'w0', 'wc', 'ww'))}({a()})"
             if kind == 7:
@@ -219,7 +221,7 @@ class Values:
     def arguments(self, parameters, a):
         texts = []
         for kind in parameters:
-            texts.append({"s1": f"mk1({a()})", "s2": f"mk2({a()})", "bits": f"(struct Bits){{.a = {a()} & 31, .c = {a()} & 1023}}",
+            texts.append({"s1": f"mk1({a()})", "s2": f"mk2({a()})", "bits": f"(struct Bits){{.a = {a()} & 31, .b = 0, .c = {a()} & 1023}}",
                           "double": f"(double)({a()} & 1023)"}.get(kind) or f"({spelling(kind)})({a()})")
         return ", ".join(texts)
 
@@ -325,7 +327,8 @@ class Values:
             self.both(f"{'int' if kind == 'array' else 'struct S1'} {name}[3] = {{0}};")
         else:
             spelled = {**SCALARS, **REALS, **STRUCTS}[kind]
-            self.both(f"{spelled} {name} = {'{0}' if kind in STRUCTS else '0'};")
+            zero = "{0, 0, 0}" if kind == "bits" else "{0}" if kind in STRUCTS else "0"  # tcc leaves the bit-fields it is not told of
+            self.both(f"{spelled} {name} = {zero};")
         self.vars.append(Var(name, kind, "sum", self.branch(), len(self.stack), size=size))
 
     # --- assignments ---
@@ -341,6 +344,8 @@ class Values:
             self.both(f"{name}[{self.number()} % 3] = {self.value('s1')};")
         elif kind == "pointer":
             self.both(f"*{name} = (int)({self.number()});")
+        elif kind in ("int", "s2") and self.chance(0.4):
+            self.both(f"put_int(&{name}, {self.number()});" if kind == "int" else f"put_s2(&{name}, {self.value('s2')});")
         elif kind == "s1" and self.chance(0.5):
             self.both(f"{name}.a = (int)({self.number()} & 65535);")
         elif kind == "s2" and self.chance(0.5):
