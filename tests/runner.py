@@ -30,7 +30,13 @@ ABOUT = {
 }
 LIMIT = {"golden": 3600, "run": 1200, "docs": 900, "debug": 900, "cli": 900, "race": 1200, "fault": 1200, "fuzz": 3600}  # seconds for one suite program
 
+# A second build of runtime, library, servers and their tests: the other compiler, and the sanitizers inside the runtime itself.
+# The client stays out of it: Open MPI leaks, and the sanitizer says so.
+SANITIZED = "clang-19 asan+ubsan"
+SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+
 results = {"ok": 0, "FAIL": 0, "skip": 0}
+build_name = ""  # of the build under test, if it is not the usual one
 failures = []
 terminal = sys.stdout.isatty()
 started = time.monotonic()
@@ -47,6 +53,8 @@ def progress(suite, name):
 
 def count(suite, kind, name, why):
     results[kind] += 1
+    if build_name:
+        name = f"{name} [{build_name}]"
     if kind == "FAIL":
         failures.append((suite, name))
     if kind != "ok":
@@ -142,6 +150,39 @@ def suite_programs(suite, options, names):
     return [command for command in found if not names or any(word in Path(command[-1]).name for word in names)]
 
 
+def sanitized_build():
+    """Makes the second build and returns its folder, or None after counting a failure."""
+    folder = BUILD / "clang-sanitizers"
+    progress("build", SANITIZED)
+    for command in (["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+                     f"-DCMAKE_C_FLAGS={SANITIZERS}", f"-DAESOP_AECC={BUILD / 'bin' / 'aecc'}"], ["ninja", "-C", folder, "-j2"]):
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="backslashreplace")
+        if done.returncode != 0:
+            count("build", "FAIL", SANITIZED, "does not build; its last lines:")
+            print("\n".join("    " + line for line in (done.stdout + done.stderr).splitlines()[-30:]))
+            return None
+    translator = folder / "bin" / "aecc"  # beside this build's library, where it looks for one
+    translator.unlink(missing_ok=True)
+    os.link(BUILD / "bin" / "aecc", translator)
+    return folder
+
+
+def run_sanitized(suite, options, names):
+    global build_name
+    folder = sanitized_build()
+    if not folder:
+        return
+    build_name = SANITIZED
+    if suite == "race":
+        ctest(str(folder / "tests" / "race"), names)
+    else:
+        env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", AESOP_BUILD=str(folder), AESOP_TEST_FLAGS=f"--cc=clang-19 {SANITIZERS}")
+        for command in suite_programs(suite, options, names):
+            if Path(command[-1]).name != "client.py":
+                read(suite, command, env)
+    build_name = ""
+
+
 def run_suite(suite, options, names):
     mode = "quick" if options.quick else "long" if options.long else ""
     env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", AESOP_BUILD=str(BUILD), AESOP_TEST_MODE=mode)
@@ -149,6 +190,8 @@ def run_suite(suite, options, names):
         folder = BUILD / "tests" / "race"
         if (folder / "CTestTestfile.cmake").exists():
             ctest(str(folder), names)
+            if not options.quick:
+                run_sanitized(suite, options, names)
             return
         programs = [[str(path)] for path in sorted(folder.glob("*")) if path.is_file() and os.access(path, os.X_OK)]
         programs = [command for command in programs if not names or any(word in Path(command[0]).name for word in names)]
@@ -156,6 +199,8 @@ def run_suite(suite, options, names):
         programs = suite_programs(suite, options, names)
     for command in programs:
         read(suite, command, env, whole=not (names and suite in ("golden", "run", "docs", "debug", "fuzz")))
+    if suite == "fault" and not options.quick:
+        run_sanitized(suite, options, names)
 
 
 def interrupted(number, _frame):
