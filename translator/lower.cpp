@@ -287,7 +287,10 @@ class Mover : public RecursiveASTVisitor<Mover> {
     void rename(const NamedDecl *d) {
         if (names.count(d)) return;
         std::string base = d->getNameAsString();
-        if (!base.empty() && free(base, d->getDeclName())) return;
+        if (!base.empty() && free(base, d->getDeclName())) {
+            names[d] = base;
+            return;
+        }
         std::string fresh = unused(base.empty() ? "type" : base);
         names[d] = fresh;
         if (auto *tag = dyn_cast<TagDecl>(d); tag && base.empty()) { // `struct {` becomes `struct f__type {`
