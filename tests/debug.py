@@ -337,10 +337,10 @@ def backtraces(cc):
     gdb.do("break plain")
     gdb.do("run", at="plain")
     chain = ["plain", "quick-call", "main-quick", "main"]
-    gdb.do("backtrace", says=[f"at steps.ae:{gdb.lines[name]}\n" for name in chain], lacks=["/tmp/", "<stdin>", ".c.c", "??"])
+    gdb.do("backtrace", says=[f"at steps.ae:{gdb.lines[name]}\n" for name in chain], lacks=["/tmp/aecc", "<stdin>", ".c.c", "??"])
     gdb.do("tbreak steps.ae:{slow-after}")
     gdb.do("continue", at="slow-after")
-    gdb.do("backtrace", says=["slow__body", f"at steps.ae:{gdb.lines['slow-after']}\n", "ae_loop"], lacks=["/tmp/", "<stdin>", "??"])
+    gdb.do("backtrace", says=["slow__body", f"at steps.ae:{gdb.lines['slow-after']}\n", "ae_loop"], lacks=["/tmp/aecc", "<stdin>", "??"])
     gdb.run()
 
 
