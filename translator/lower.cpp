@@ -314,7 +314,7 @@ class Mover : public RecursiveASTVisitor<Mover> {
         if (free(c->getNameAsString(), c->getDeclName()))
             names[c] = c->getNameAsString();
         else
-            names[c] = fn.name + "__" + c->getNameAsString();
+            names[c] = unused(c->getNameAsString());
         return names[c] != c->getNameAsString();
     }
     std::size_t attributesEnd(std::size_t at) {
